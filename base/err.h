@@ -2,6 +2,8 @@
  *
  * Shape  : functions that can fail return bool and fill `struct err *e`; on false nothing else has
  *          changed. `return err_set(e, EX_IOERR, "cannot read %s: %s", ...)` is the idiom.
+ * Text   : one line, and safe for a terminal (show.h), whatever a file name or a server put into it. It may
+ *          be cut.
  * Codes  : from <sysexits.h>; a command exits with the code of the error that ended it.
  * Retry  : `retryable` says that the same call may succeed later (a locked file, a full disk).
  */

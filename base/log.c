@@ -1,10 +1,13 @@
 #include "base/log.h"
 
+#include "base/show.h"
+
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -110,13 +113,19 @@ void log_limit_tell(int64_t now_ms)
 
 const char *log_quote(const char *text, char buf[LOG_QUOTE_BYTES])
 {
-    size_t n = 0;
+    const char *end = text + strlen(text);
+    size_t n = 0, len;
     buf[n++] = '"';
-    for (; *text != '\0' && n < LOG_QUOTE_BYTES - 4; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
+    for (; text < end; text += len) {
+        bool is_safe = show_is_safe(text, end, &len);
+        if (n + 4 * len > LOG_QUOTE_BYTES - 2)
+            break;
+        if (*text == '"' || *text == '\\')
             buf[n++] = '\\';
-        buf[n++] = c < 0x20 || c == 0x7f ? ' ' : (char)c;
+        if (is_safe || (unsigned char)*text <= 0x7f)
+            n += show_into(buf + n, len + 1, slice_of(is_safe ? text : " ", len));
+        else
+            n += show_into(buf + n, 4 * len + 1, slice_of(text, len));
     }
     buf[n++] = '"';
     buf[n] = '\0';

@@ -1,6 +1,7 @@
 #include "base/text.h"
 
 #include "base/mem.h"
+#include "base/show.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
@@ -89,18 +90,15 @@ void text_json(struct text *t, struct slice s)
 
 void text_show(struct text *t, struct slice s)
 {
-    const unsigned char *p = (const unsigned char *)s.ptr;
-    const unsigned char *end = (const unsigned char *)slice_end(s);
+    const char *end = slice_end(s);
+    size_t len;
     text_add(t, "", 0);
-    while (p < end) {
-        size_t n = utf8_len(p, end);
-        bool is_shown = n > 0 && !utf8_is_control(utf8_code(p, n)) && !utf8_is_hiding(utf8_code(p, n));
-        n = n > 0 ? n : 1;
-        if (is_shown)
-            text_add(t, (const char *)p, n);
-        for (size_t i = 0; i < n && !is_shown; i++)
-            text_printf(t, "\\x%02x", p[i]);
-        p += n;
+    for (const char *p = s.ptr; p < end; p += len) {
+        bool is_safe = show_is_safe(p, end, &len);
+        if (is_safe)
+            text_add(t, p, len);
+        for (size_t i = 0; i < len && !is_safe; i++)
+            text_printf(t, "\\x%02x", (unsigned char)p[i]);
     }
 }
 

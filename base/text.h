@@ -29,8 +29,7 @@ void text_csv(struct text *t, struct slice s);
 /* Adds `s` as a CSV field that a spreadsheet takes for a text: a single quote precedes it if it begins as a
  * formula does (OWASP, "CSV Injection"). A lone "-" is none. */
 void text_csv_cell(struct text *t, struct slice s);
-/* Adds `s` for a terminal: bytes that are not UTF-8, control characters, and invisible characters that turn
- * or hide the text around them become \xHH. */
+/* Adds `s` for a terminal, as show.h has it. */
 void text_show(struct text *t, struct slice s);
 /* Adds a URL with TEXT_HIDDEN for its password: "mongodb://bob:…@host/db". */
 void text_url(struct text *t, struct slice url);

@@ -1,5 +1,6 @@
 #include "base/check.h"
 #include "base/log.h"
+#include "base/show.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -92,15 +93,15 @@ static int64_t size_of(const char *path)
 static bool take_file(struct request *rq, const char *path, struct err *e)
 {
     struct backfilled done;
-    char lines[UNITS_NUMBER_BYTES], bytes[UNITS_NUMBER_BYTES];
+    char lines[UNITS_NUMBER_BYTES], bytes[UNITS_NUMBER_BYTES], shown[SHOW_BYTES];
     progress_bar_init(&rq->bar, path, size_of(path), &clock_system, rq->quiet);
     bool good = backfill_file(&rq->backfill, path, &done, e);
     progress_bar_clear(&rq->bar);
     if (done.bytes > 0 && !rq->quiet)
-        printf("%s: %s lines, %s bytes\n", path, units_number(done.lines, lines),
+        printf("%s: %s lines, %s bytes\n", show(path, shown), units_number(done.lines, lines),
                units_number(done.bytes, bytes));
     if (good && !done.is_known && rq->paths[0] != NULL)
-        fprintf(stderr, "tallyd backfill: %s was never counted into this store\n", path);
+        fprintf(stderr, "tallyd backfill: %s was never counted into this store\n", show(path, shown));
     return good;
 }
 

@@ -1,6 +1,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/show.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -161,10 +162,10 @@ static bool find_source(struct store *st, const char *name, struct position *fou
 
 static void print_forgotten(const struct forget *f, const struct store *st)
 {
-    char number[UNITS_NUMBER_BYTES];
+    char number[UNITS_NUMBER_BYTES], label[SHOW_BYTES];
     const struct range *r = &f->position->range;
-    printf("%s (%s): %s %s lines\n", r->label, r->source, f->dry_run ? "would take out" : "took out",
-           units_number(f->books.entries[BOOK_CONSUMED], number));
+    printf("%s (%s): %s %s lines\n", show(r->label, label), r->source,
+           f->dry_run ? "would take out" : "took out", units_number(f->books.entries[BOOK_CONSUMED], number));
     account_books(stdout, &f->books, st->reports);
     if (!f->dry_run)
         puts("  it may be imported anew");

@@ -1,5 +1,6 @@
 #include "base/check.h"
 #include "base/log.h"
+#include "base/show.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/hand_over.h"
@@ -187,6 +188,7 @@ static bool import_file(struct import *im, const char *path, struct err *e)
     struct constants constants;
     const struct decode *decode =
         im->decode.text != NULL ? &im->decode.steps : setup_decode(im->config, path, NULL);
+    char shown[SHOW_BYTES];
     struct source_options options = {.line_max = (size_t)im->config->limits.line_max,
                                      .heeds_directives = decode_heeds_directives(decode),
                                      .last_line = im->last_line ? LAST_LINE_TAKE : LAST_LINE_COMPLETE,
@@ -198,7 +200,7 @@ static bool import_file(struct import *im, const char *path, struct err *e)
         return false;
     if (src.is_empty) {
         if (!im->quiet)
-            printf("%s: empty, nothing to count\n", path);
+            printf("%s: empty, nothing to count\n", show(path, shown));
         source_close(&src);
         return true;
     }

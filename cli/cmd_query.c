@@ -168,6 +168,15 @@ static bool answer(const struct query *q, const struct config *c, bool explain, 
     return good;
 }
 
+/* Is a table asked for? */
+static bool is_table(const struct arguments *args)
+{
+    bool is = true;
+    for (size_t i = 0; i < args->parameter_count; i++)
+        is = slice_is(args->parameters[i].name, "format") ? slice_is(args->parameters[i].value, "table") : is;
+    return is;
+}
+
 /* Send the same query by HTTP. The daemon's default format is JSON, the command's is a table. The last
  * --format counts. */
 static bool ask_daemon(const struct arguments *args, struct err *e)
@@ -178,8 +187,10 @@ static bool ask_daemon(const struct arguments *args, struct err *e)
     struct text out = {0};
     memcpy(parameters + 2, args->parameters, args->parameter_count * sizeof *parameters);
     bool good = client_get(&args->daemon, "/api/v1/query", parameters, args->parameter_count + 2,
-                           CLIENT_TIMEOUT_MS, &out, e) &&
-                options_print(&out, e);
+                           CLIENT_TIMEOUT_MS, &out, e);
+    if (good && (is_table(args) || isatty(STDOUT_FILENO)))
+        options_show_lines(&out); /* whoever the daemon is */
+    good = good && options_print(&out, e);
     text_fini(&out);
     return good;
 }

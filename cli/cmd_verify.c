@@ -1,5 +1,6 @@
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/show.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -151,7 +152,8 @@ static void list_missing(const struct seen *k)
     for (size_t i = 0; i < k->count; i++) {
         const struct verify_source *source = &k->sources[i];
         const struct range *r = &k->positions[i].range;
-        char name[sizeof r->source + sizeof r->label + 4], judged[2 * UNITS_NUMBER_BYTES] = "nothing";
+        char name[sizeof r->source + sizeof r->label + 4], judged[2 * UNITS_NUMBER_BYTES] = "nothing",
+                                                                      shown[SHOW_BYTES];
         if (source->is == SOURCE_WHOLE)
             continue;
         snprintf(name, sizeof name, is_topic(r) ? "%s/%s" : "%s (%s)", is_topic(r) ? r->source : r->label,
@@ -159,7 +161,7 @@ static void list_missing(const struct seen *k)
         if (source->is == SOURCE_IN_PART)
             snprintf(judged, sizeof judged, "%s to %s", units_number(source->from, a),
                      units_number(source->to, b));
-        printf("%-40s %15s %31s %15s  %s\n", name, units_number(r->to, a), judged,
+        printf("%-40s %15s %31s %15s  %s\n", show(name, shown), units_number(r->to, a), judged,
                units_number(source->missing, b), source->why);
     }
 }
@@ -255,9 +257,10 @@ static int verify_all(struct verify *v, const struct request *rq)
     k.sources = xcalloc(k.count, sizeof *k.sources);
     for (char **path = rq->paths; good && *path != NULL; path++) {
         bool found = true;
+        char shown[SHOW_BYTES];
         good = find_file(v, &k, rq, *path, &found, &e);
         if (!found)
-            fprintf(stderr, "tallyd verify: %s was never counted into this store\n", *path);
+            fprintf(stderr, "tallyd verify: %s was never counted into this store\n", show(*path, shown));
     }
     good = good && (rq->paths[0] != NULL || find_configured(v, &k, rq, &e));
     if (good && setup_has_topics(v->config)) {

@@ -145,6 +145,21 @@ void options_end_by_pipe(void)
     raise(SIGPIPE);
 }
 
+void options_show_lines(struct text *out)
+{
+    struct text raw = *out;
+    *out = (struct text){0};
+    for (size_t at = 0; at < raw.len;) {
+        const char *end = memchr(raw.ptr + at, '\n', raw.len - at);
+        size_t len = end != NULL ? (size_t)(end - raw.ptr) - at : raw.len - at;
+        text_show(out, slice_of(raw.ptr + at, len));
+        if (end != NULL)
+            text_putc(out, '\n');
+        at += len + (end != NULL);
+    }
+    text_fini(&raw);
+}
+
 bool options_print(const struct text *out, struct err *e)
 {
     if (fwrite(out->ptr, 1, out->len, stdout) == out->len && fflush(stdout) == 0)
@@ -154,13 +169,15 @@ bool options_print(const struct text *out, struct err *e)
     return err_set(e, EX_IOERR, "cannot write to standard output: %s", strerror(error));
 }
 
-/* Each problem is a line. */
-static void print_problems(const char *lines)
+void options_print_lines(const char *lines, const char *prefix)
 {
     for (size_t len; lines != NULL && *lines != '\0'; lines += len) {
+        struct text shown = {0};
         len = strcspn(lines, "\n");
+        text_show(&shown, slice_of(lines, len));
         len += lines[len] == '\n';
-        fprintf(stderr, "%s%.*s", log_error_prefix(), (int)len, lines);
+        fprintf(stderr, "%s%s\n", prefix, shown.ptr);
+        text_fini(&shown);
     }
 }
 
@@ -170,7 +187,7 @@ struct config *options_load(const char *file, const char *store_url, int *code)
     struct err e;
     struct config *c = file == NULL ? config_default() : config_load(file, &problems, code);
     if (c == NULL)
-        print_problems(problems.ptr);
+        options_print_lines(problems.ptr, log_error_prefix());
     text_fini(&problems);
     if (c == NULL || store_url == NULL || config_set_store(c, store_url, &e))
         return c;

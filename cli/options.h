@@ -45,6 +45,11 @@ int options_parse(const struct command *c, int *argc, char ***argv);
 int options_complain(const char *command, const struct err *e);
 int options_bad_usage(const char *command, const char *what);
 
+/* Print each of these lines on standard error, with a prefix. NULL: none. */
+void options_print_lines(const char *lines, const char *prefix);
+
+/* Make each line of `out` safe for a terminal (show.h). */
+void options_show_lines(struct text *out);
 /* Print `out` on standard output. False, EX_IOERR: it could not be written. */
 bool options_print(const struct text *out, struct err *e) MUST_CHECK;
 /* Call when standard output could not be written. If its reader has gone, as head(1) does, end silently by

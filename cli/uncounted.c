@@ -1,6 +1,7 @@
 #include "cli/uncounted.h"
 
 #include "base/mem.h"
+#include "base/show.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "daemon/file/known.h"
@@ -76,12 +77,12 @@ void uncounted_print(const struct uncounted *u, FILE *out)
                                       [UNCOUNTED_FILE] = "never counted",
                                       [UNCOUNTED_HISTORY] = "never counted: older than what was",
                                       [UNCOUNTED_LOST] = "lines that came after it, or behind, were lost"};
-    char to[UNITS_NUMBER_BYTES], size[UNITS_NUMBER_BYTES];
+    char to[UNITS_NUMBER_BYTES], size[UNITS_NUMBER_BYTES], name[SHOW_BYTES];
     if (u->count > 0)
         fprintf(out, "%-40s %15s %15s  %s\n", "NOT COUNTED", "COUNTED TO", "SIZE", "WHY");
     for (size_t i = 0; i < u->count; i++) {
         const struct uncounted_row *row = &u->rows[i];
-        fprintf(out, "%-40s %15s %15s  %s\n", row->name, units_number(row->to, to),
+        fprintf(out, "%-40s %15s %15s  %s\n", show(row->name, name), units_number(row->to, to),
                 row->size < 0 ? "gone" : units_number(row->size, size), why[row->kind]);
     }
 }

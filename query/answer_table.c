@@ -75,21 +75,27 @@ static const char *label_name(const struct answer *a, size_t column)
     return a->of_series ? a->report->dimensions[column].name : a->has_step ? "time" : "from";
 }
 
-static struct slice label_of(const struct answer *a, size_t row, size_t column, char buf[TIME_BYTES])
+/* The label is in `shown`. */
+static struct slice label_of(const struct answer *a, size_t row, size_t column, struct text *shown)
 {
+    char buf[TIME_BYTES];
+    text_clear(shown);
     if (a->of_series)
-        return answer_dimension(a, row, column);
-    return slice_text(row_time(a, a->has_step ? a->step.unit : unit_of(a), answer_time(a, row), buf));
+        text_show(shown, answer_dimension(a, row, column));
+    else
+        text_puts(shown, row_time(a, a->has_step ? a->step.unit : unit_of(a), answer_time(a, row), buf));
+    return text_slice(shown);
 }
 
 static int label_width(const struct answer *a, size_t column)
 {
-    char buf[TIME_BYTES];
+    struct text shown = {0};
     int width = (int)strlen(label_name(a, column));
     for (size_t row = 0; row < a->row_count; row++) {
-        int chars = chars_of(label_of(a, row, column, buf));
+        int chars = chars_of(label_of(a, row, column, &shown));
         width = chars > width ? chars : width;
     }
+    text_fini(&shown);
     return width < LABEL_CHARS_MAX ? width : LABEL_CHARS_MAX;
 }
 
@@ -141,7 +147,9 @@ static void put_title(const struct answer *a, struct text *out)
 size_t answer_table(const struct answer *a, bool bars, size_t bytes_max, struct text *out)
 {
     int label_widths[REPORT_DIMENSIONS_MAX], value_widths[REPORT_MEASURES_MAX];
-    char buf[TIME_BYTES], number[NUMBER_BYTES];
+    char number[NUMBER_BYTES];
+    struct text shown = {0};
+    size_t row = 0;
     int128 most = bars ? greatest(a) : 0;
     put_title(a, out);
     for (size_t c = 0; c < label_count(a); c++) {
@@ -154,17 +162,16 @@ size_t answer_table(const struct answer *a, bool bars, size_t bytes_max, struct 
                     a->report->measures[a->measures[m]].name);
     }
     text_putc(out, '\n');
-    for (size_t row = 0; row < a->row_count; row++) {
+    for (; row < a->row_count && out->len <= bytes_max; row++) {
         for (size_t c = 0; c < label_count(a); c++)
-            put_label(label_of(a, row, c, buf), label_widths[c] + 2, out);
+            put_label(label_of(a, row, c, &shown), label_widths[c] + 2, out);
         for (size_t m = 0; m < a->measure_count; m++)
             text_printf(out, "%s%*s", m > 0 ? "  " : "", value_widths[m],
                         answer_text(a, row, m, ABSENT, number));
         if (bars)
             put_bar(length_of(a, row), most, out);
         text_putc(out, '\n');
-        if (out->len > bytes_max)
-            return row;
     }
-    return a->row_count;
+    text_fini(&shown);
+    return out->len > bytes_max && row > 0 ? row - 1 : row;
 }

@@ -1,5 +1,6 @@
 /* Compares every time bucket of every report with its recount. */
 #include "base/mem.h"
+#include "base/show.h"
 #include "verify/verify.h"
 
 #include <inttypes.h>
@@ -41,17 +42,18 @@ static const char *value_text(const struct measure *m, const int64_t *columns, c
 static void print_difference(struct comparison *c, const struct recount_cell *at, const struct measure *m,
                              const int64_t *stored, const int64_t *recounted)
 {
-    char iso[CIVIL_ISO_BYTES], have[NUMBER_BYTES], want[NUMBER_BYTES];
+    char iso[CIVIL_ISO_BYTES], have[NUMBER_BYTES], want[NUMBER_BYTES], shown[SHOW_BYTES];
     struct slice key = at->series < c->recount->series_count
                            ? c->recount->key_of[at->series]
                            : slice_text(at->series == OTHER ? STORE_OTHER_KEY : "(unknown)");
     const char *stored_text = value_text(m, stored, have), *recounted_text = value_text(m, recounted, want);
-    if (verify_differs(c->v))
-        fprintf(c->v->out, "%s \"%.*s\" %s %s by %s: stored %s, recounted %s%s%s\n", c->recount->report->name,
-                SLICE_ARGS(key), m->name, civil_iso(at->bucket_ms, iso), span_name(c->resolution),
-                stored_text, recounted_text,
-                strcmp(stored_text, recounted_text) == 0 ? " of other events" : "",
-                c->may_hold_more ? " of what is left" : "");
+    if (!verify_differs(c->v))
+        return;
+    show_into(shown, sizeof shown, key);
+    fprintf(c->v->out, "%s \"%s\" %s %s by %s: stored %s, recounted %s%s%s\n", c->recount->report->name,
+            shown, m->name, civil_iso(at->bucket_ms, iso), span_name(c->resolution), stored_text,
+            recounted_text, strcmp(stored_text, recounted_text) == 0 ? " of other events" : "",
+            c->may_hold_more ? " of what is left" : "");
 }
 
 static struct recount_cell *other_cell(struct comparison *c, int64_t bucket_ms)
@@ -308,16 +310,18 @@ struct numbering {
 static bool note_series(void *context, uint32_t series, struct slice key)
 {
     struct numbering *n = context;
+    char shown[SHOW_BYTES];
     n->number_of = xgrow(n->number_of, &n->capacity, (size_t)series + 1, sizeof *n->number_of);
     for (; n->count <= series; n->count++)
         n->number_of[n->count] = n->count == STORE_SERIES_OTHER ? OTHER : OTHER - 1;
     n->number_of[series] = recount_series(n->recount, key);
     if (n->number_of[series] == UINT32_MAX)
         n->number_of[series] = OTHER - 1;
-    else if (n->seen[n->number_of[series]] && verify_differs(n->v))
-        fprintf(n->v->out, "%s \"%.*s\" is two series: queries find one of them\n", n->recount->report->name,
-                SLICE_ARGS(key));
-    else
+    else if (n->seen[n->number_of[series]] && verify_differs(n->v)) {
+        show_into(shown, sizeof shown, key);
+        fprintf(n->v->out, "%s \"%s\" is two series: queries find one of them\n", n->recount->report->name,
+                shown);
+    } else
         n->seen[n->number_of[series]] = true;
     return true;
 }

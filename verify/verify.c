@@ -3,6 +3,7 @@
 #include "aggregate/batch.h"
 #include "base/check.h"
 #include "base/mem.h"
+#include "base/show.h"
 #include "ingest/file/reader.h"
 
 #include <inttypes.h>
@@ -203,12 +204,13 @@ static void compare_entry(struct verify_part *b, const char *report, const char 
                           int64_t recounted, bool less_may_be)
 {
     struct verify *v = b->v;
+    char label[SHOW_BYTES];
     v->compared++;
     v->bounded += less_may_be && recounted != stored;
     if (stored != recounted && !(less_may_be && recounted < stored) && verify_differs(v))
-        fprintf(v->out, "%s: books%s%s: %s is %" PRId64 ", recounted %" PRId64 "%s\n", b->range->label,
-                report[0] != '\0' ? " of " : "", report, entry, stored, recounted,
-                less_may_be ? " of what is left" : "");
+        fprintf(v->out, "%s: books%s%s: %s is %" PRId64 ", recounted %" PRId64 "%s\n",
+                show(b->range->label, label), report[0] != '\0' ? " of " : "", report, entry, stored,
+                recounted, less_may_be ? " of what is left" : "");
 }
 
 /* Note missing events. Late events were not counted, but may be recounted: no time bucket can be held to
@@ -242,14 +244,14 @@ static void compare_report_books(struct verify_part *b, size_t r, bool less_may_
 static void compare_books(struct verify_part *b, bool less_may_be)
 {
     struct verify *v = b->v;
-    char name[BOOK_NAME_BYTES];
+    char name[BOOK_NAME_BYTES], label[SHOW_BYTES];
     for (int i = 0; i < BOOK_SOURCE_COUNT; i++)
         compare_entry(b, "", books_source_name(i, name), *books_source(&b->stored, i),
                       *books_source(&b->recounted, i), less_may_be);
     for (size_t r = 0; r < v->store->report_count; r++)
         compare_report_books(b, r, less_may_be);
     if (!books_balance(&b->stored) && verify_differs(v))
-        fprintf(v->out, "%s: the books do not balance\n", b->range->label);
+        fprintf(v->out, "%s: the books do not balance\n", show(b->range->label, label));
 }
 
 bool verify_begin(struct verify_part *b, struct verify *v, const struct position *position, struct err *e)

@@ -51,17 +51,6 @@ static size_t take(char *bytes, size_t one, size_t count, void *context)
     return len;
 }
 
-/* Append without control characters, which would act on the terminal. Those above 0x7f are two bytes. */
-static void add_plainly(struct text *out, struct slice s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        unsigned char c = (unsigned char)s.ptr[i], next = i + 1 < s.len ? (unsigned char)s.ptr[i + 1] : 0;
-        bool is_c1 = c == 0xc2 && next >= 0x80 && next < 0xa0;
-        text_putc(out, c < 0x20 || c == 0x7f || is_c1 ? ' ' : (char)c);
-        i += is_c1;
-    }
-}
-
 /* Read the text of {"error":"…"}. */
 static bool read_error(const struct text *answer, struct text *what)
 {
@@ -74,8 +63,7 @@ static bool read_error(const struct text *answer, struct text *what)
     good = error != NULL && json_type_is_string(error->type);
     if (good) {
         char *plain = xmalloc(error->text.len);
-        text_puts(what, "");
-        add_plainly(what, slice_of(plain, json_unescape(error->text, plain)));
+        text_add(what, plain, json_unescape(error->text, plain)); /* err_set() makes it safe */
         free(plain);
     }
     json_paths_free(paths);

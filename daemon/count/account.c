@@ -1,5 +1,6 @@
 #include "daemon/count/account.h"
 
+#include "base/show.h"
 #include "base/units.h"
 
 #include <inttypes.h>
@@ -20,7 +21,8 @@ void progress_bar_init(struct progress_bar *bar, const char *name, int64_t size,
 
 void progress_bar_show(struct progress_bar *bar, const struct pipeline_progress *progress)
 {
-    char lines[UNITS_NUMBER_BYTES], rate[UNITS_NUMBER_BYTES], cells[BAR_CELLS + 1], eta[32] = "";
+    char lines[UNITS_NUMBER_BYTES], rate[UNITS_NUMBER_BYTES], cells[BAR_CELLS + 1], eta[32] = "",
+                                                                                    name[SHOW_BYTES];
     if (bar->out == NULL)
         return;
     int64_t ms = clock_mono_ms(bar->clock) - bar->begun_ms;
@@ -32,9 +34,9 @@ void progress_bar_show(struct progress_bar *bar, const struct pipeline_progress 
     cells[BAR_CELLS] = '\0';
     if (size > 0 && at > 0 && ms > 500)
         snprintf(eta, sizeof eta, "  ETA %" PRId64 " s", (size - at) * ms / at / 1000);
-    fprintf(bar->out, "\r%.40s [%s] %3d%%  %" PRId64 " MiB  %s lines  %s lines/s%s\033[K", bar->name, cells,
-            size > 0 ? (int)(at * 100 / size) : 0, progress->offset >> 20, units_number(consumed, lines),
-            units_number(ms > 0 ? consumed * 1000 / ms : 0, rate), eta);
+    fprintf(bar->out, "\r%.40s [%s] %3d%%  %" PRId64 " MiB  %s lines  %s lines/s%s\033[K",
+            show(bar->name, name), cells, size > 0 ? (int)(at * 100 / size) : 0, progress->offset >> 20,
+            units_number(consumed, lines), units_number(ms > 0 ? consumed * 1000 / ms : 0, rate), eta);
     fflush(bar->out);
 }
 
@@ -79,9 +81,9 @@ void account_file(FILE *out, const struct account_file *f, const struct pipeline
                   const struct report *reports)
 {
     char lines[UNITS_NUMBER_BYTES], rate[UNITS_NUMBER_BYTES], from[UNITS_NUMBER_BYTES],
-        to[UNITS_NUMBER_BYTES];
+        to[UNITS_NUMBER_BYTES], path[SHOW_BYTES];
     int64_t consumed = p->books.entries[BOOK_CONSUMED];
-    fprintf(out, "%s: ", f->path);
+    fprintf(out, "%s: ", show(f->path, path));
     if (f->note[0] != '\0')
         fprintf(out, "%s; ", f->note);
     if (consumed == 0 && f->is_known)

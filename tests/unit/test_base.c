@@ -64,6 +64,16 @@ static void test_errors_say_what_they_are(void **state)
     assert_string_equal(e.text, "db: locked");
 }
 
+static void test_errors_do_nothing_to_a_terminal(void **state)
+{
+    (void)state;
+    struct err e;
+    err_set(&e, EX_IOERR, "%s: \xc3\xa9", "a\x1b[31m\nb\xc2\x9b\xe2\x80\xae\xff");
+    assert_string_equal(e.text, "a\\x1b[31m b\\xc2\\x9b\\xe2\\x80\\xae\\xff: \xc3\xa9");
+    err_prefix(&e, "%s", "\x1b");
+    assert_string_equal(e.text, "\\x1b: a\\x1b[31m b\\xc2\\x9b\\xe2\\x80\\xae\\xff: \xc3\xa9");
+}
+
 /* However long the pieces are: as much as fits, the beginning first, and terminated. */
 static void test_errors_are_cut_at_their_room(void **state)
 {
@@ -303,6 +313,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arena_keeps_what_it_handed_out),
         cmocka_unit_test(test_errors_say_what_they_are),
+        cmocka_unit_test(test_errors_do_nothing_to_a_terminal),
         cmocka_unit_test(test_errors_are_cut_at_their_room),
         cmocka_unit_test(test_varints_read_back),
         cmocka_unit_test(test_malformed_varints_are_refused),
