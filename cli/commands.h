@@ -12,6 +12,7 @@ int cmd_forget(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_job(int argc, char **argv);
 int cmd_query(int argc, char **argv);
+int cmd_reload(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_verify(int argc, char **argv);

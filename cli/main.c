@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "base/show.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 
@@ -22,6 +23,7 @@ static const char usage[] =
     "  check          check a configuration\n"
     "  detect FILE    propose the configuration of a source for a file\n"
     "  explain [LINE] show the fields of a line and what counts it, or why it is rejected\n"
+    "  reload         have a service read its configuration again\n"
     "  job            show or run background jobs: rollup, top, expire\n"
     "  backfill REPORT  count for a report what was counted before it was configured\n"
     "  forget WHAT    take a file, or a report, out of the store again\n"
@@ -40,7 +42,8 @@ static const struct {
 } commands[] = {{"admin", cmd_admin},   {"backfill", cmd_backfill}, {"check", cmd_check},
                 {"detect", cmd_detect}, {"explain", cmd_explain},   {"forget", cmd_forget},
                 {"import", cmd_import}, {"job", cmd_job},           {"query", cmd_query},
-                {"run", cmd_run},       {"top", cmd_top},           {"verify", cmd_verify}};
+                {"reload", cmd_reload}, {"run", cmd_run},           {"top", cmd_top},
+                {"verify", cmd_verify}};
 
 /* Output that could not be written is a failure. A command that ends with EX_IOERR has reported its own. */
 static int finish(int status)
@@ -79,6 +82,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name) == 0)
             return finish(commands[i].run(argc - 1, argv + 1));
     }
-    fprintf(stderr, "tallyd: unknown command '%s'\n\n%s", argv[1], usage);
+    char shown[SHOW_BYTES];
+    fprintf(stderr, "tallyd: unknown command '%s'\n\n%s", show(argv[1], shown), usage);
     return EX_USAGE;
 }

@@ -1,6 +1,7 @@
 #include "daemon/file/handover.h"
 
 #include "base/clock.h"
+#include "base/local_socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,6 @@
 
 #define SUFFIX  "-handover"
 #define LOOK_MS 200 /* between two looks at *stop */
-#define BACKLOG 16
 #define PREFIX  "sqlite:"
 
 /* The path of a store's socket. False: the store is no SQLite file, or not there. */
@@ -28,39 +28,10 @@ static bool path_of(const char *store_url, char path[PATH_MAX])
     return len > 0 && len < PATH_MAX;
 }
 
-/* An address holds 107 bytes only: so it leads through the folder's descriptor, which the caller closes. */
-static bool make_address(const char *path, struct sockaddr_un *address, int *folder_fd)
-{
-    char folder[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
-    *folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int len =
-        snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/%s", *folder_fd, slash + 1);
-    return *folder_fd >= 0 && len > 0 && (size_t)len < sizeof address->sun_path;
-}
-
-static int open_socket(const char *path, int (*with)(int, const struct sockaddr *, socklen_t))
-{
-    struct sockaddr_un address;
-    int folder_fd, fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    bool good = fd >= 0 && make_address(path, &address, &folder_fd);
-    if (good)
-        good = with(fd, (const struct sockaddr *)&address, sizeof address) == 0;
-    int why = errno;
-    if (fd >= 0 && folder_fd >= 0)
-        close(folder_fd);
-    if (!good && fd >= 0)
-        close(fd);
-    errno = why;
-    return good ? fd : -1;
-}
-
 int handover_connect(const char *store_url)
 {
     char path[PATH_MAX];
-    return path_of(store_url, path) ? open_socket(path, connect) : -1;
+    return path_of(store_url, path) ? local_socket_connect(path) : -1;
 }
 
 int handover_listen(const char *store_url, struct err *e)
@@ -68,14 +39,8 @@ int handover_listen(const char *store_url, struct err *e)
     char path[PATH_MAX];
     if (!path_of(store_url, path))
         return err_set(e, EX_NOINPUT, "%s is not there any more", store_url), -1;
-    (void)unlink(path); /* what a daemon left that was killed: this one has the store's lock */
-    int fd = open_socket(path, bind);
-    if (fd >= 0 && chmod(path, 0600) == 0 && listen(fd, BACKLOG) == 0) /* nobody connects before it listens */
-        return fd;
-    err_set(e, EX_CANTCREAT, "cannot listen at %s: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return -1;
+    return local_socket_listen(
+        path, e); /* a daemon that was killed leaves its own: this one has the store's lock */
 }
 
 void handover_unlisten(const char *store_url)

@@ -356,11 +356,13 @@ static bool open_log(struct follow *fo, struct followed *f, struct err *e)
     return false;
 }
 
-/* Is this failure one to wait for? A log that was there once, or its folder, may be missing for a while. */
+/* Is this failure one to wait for? A log may be missing, and its folder with it; one that was there once may be
+ * closed for a while. */
 static bool may_pass(struct followed *f, const struct err *e)
 {
     char quoted[LOG_QUOTE_BYTES];
-    bool is_away = f->was_found && (e->code == EX_NOINPUT || e->code == EX_NOPERM);
+    bool is_away = f->was_found ? e->code == EX_NOINPUT || e->code == EX_NOPERM
+                                : e->code == EX_NOINPUT && access(f->path, F_OK) != 0;
     if ((is_away && !f->has_told_away) || (!is_away && e->retryable))
         log_limited(LOG_LEVEL_WARN, is_away ? "file_away" : "store_away", "error=%s next=\"waiting for it\"",
                     log_quote(e->text, quoted));

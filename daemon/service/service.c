@@ -22,7 +22,7 @@ static struct query_limits query_limits_of(const struct config *c)
 void service_init(struct service *sv, const struct service_options *options)
 {
     const struct config *c = options->config;
-    *sv = (struct service){.options = *options};
+    *sv = (struct service){.options = *options, .control = {.listen_fd = -1, .asker_fd = -1}};
     log_set_level(c->log.level);
     sv->stop = stop_catch();
     stop_catch_reload();
@@ -41,6 +41,7 @@ void service_init(struct service *sv, const struct service_options *options)
 void service_fini(struct service *sv)
 {
     server_stop(sv->server);
+    control_close(&sv->control);
     rejects_fini(&sv->rejects);
     status_fini(&sv->status);
     text_fini(&sv->store);
@@ -66,6 +67,8 @@ bool service_serve(struct service *sv, struct err *e)
         .status = &sv->status,
         .rejects = &sv->rejects,
     };
+    if (!control_open(&sv->control, e))
+        return false;
     if (!c->http.enabled)
         return true;
     sv->server = server_start(&options, e);
@@ -95,18 +98,16 @@ static void log_problems(struct slice problems)
     }
 }
 
-/* Load the configuration again. NULL: it has errors, which were logged. */
-static struct config *load_next(const struct service *sv)
+/* Load the configuration again. NULL: it has errors, which were logged and are in `problems`. */
+static struct config *load_next(const struct service *sv, struct text *problems)
 {
-    struct text problems = {0};
     struct err e;
     int code;
-    struct config *next = config_load(sv->options.config_file, &problems, &code);
+    struct config *next = config_load(sv->options.config_file, problems, &code);
     if (next == NULL)
-        log_problems(text_slice(&problems));
+        log_problems(text_slice(problems));
     else if (sv->options.store_url != NULL && !config_set_store(next, sv->options.store_url, &e))
         check_failed("the store's URL was good before", __FILE__, __LINE__, __func__);
-    text_fini(&problems);
     return next;
 }
 
@@ -130,14 +131,16 @@ static void log_reload(const struct reload *found)
                  log_quote(found->restart.ptr, quoted));
 }
 
-static bool reload(struct service *sv)
+/* `said` becomes what is said to the one who asked: problems, and what needs a restart. */
+static bool reload(struct service *sv, struct text *said)
 {
     struct reload found;
     if (sv->options.config_file == NULL) {
         log_warn("reload_failed", "reason=\"there is no configuration file (-c)\"");
+        text_puts(said, "there is no configuration file (-c)\n");
         return false;
     }
-    struct config *next = load_next(sv);
+    struct config *next = load_next(sv, said);
     if (next == NULL) {
         log_error("reload_failed", "next=\"the running configuration stays in effect\"");
         return false;
@@ -145,6 +148,8 @@ static bool reload(struct service *sv)
     reload_take(sv->options.config, next, &found);
     use_new_values(sv);
     log_reload(&found);
+    if (found.restart.len > 0)
+        text_printf(said, "these keys need a restart: %s\n", found.restart.ptr);
     text_fini(&found.taken);
     text_fini(&found.restart);
     config_free(next);
@@ -166,18 +171,27 @@ static void tell_rejected(struct service *sv)
     sv->said_rejected = true;
 }
 
+static bool reload_and_tell(struct service *sv)
+{
+    struct text said = {0};
+    notify_reloading(&sv->notify);
+    bool is_good = reload(sv, &said);
+    notify_reloaded(
+        &sv->notify); /* before the answer: systemd must not wait for it once its command has ended */
+    control_answer(&sv->control, is_good, text_slice(&said));
+    text_fini(&said);
+    return is_good;
+}
+
 bool service_tick(struct service *sv)
 {
-    bool reloaded = false;
+    bool reloaded = false, is_asked = control_take(&sv->control);
     const struct heartbeat *stuck = heartbeats_stuck(&sv->notify.heartbeats, STATUS_SILENCE_MS);
     status_note_stuck(&sv->status, stuck != NULL ? stuck->name : NULL);
     if (atomic_load(sv->stop))
         notify_stopping(&sv->notify, sv->options.config->run.stop_timeout_ms);
-    else if (stop_take_reload()) {
-        notify_reloading(&sv->notify);
-        reloaded = reload(sv);
-        notify_reloaded(&sv->notify);
-    }
+    else if (stop_take_reload() || is_asked)
+        reloaded = reload_and_tell(sv);
     notify_tick(&sv->notify, &sv->status);
     tell_rejected(sv);
     log_limit_tell(log_now_ms());

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "config/config.h"
+#include "daemon/service/control.h"
 #include "daemon/service/notify.h"
 #include "stats/rejects.h"
 #include "web/server.h"
@@ -34,8 +35,9 @@ struct service {
     struct status status;
     struct rejects rejects;
     struct notify notify;
-    struct server *server; /* NULL: http.enabled is false */
-    bool said_rejected;    /* the log says that all lines are rejected */
+    struct control control; /* `tallyd reload` asks here */
+    struct server *server;  /* NULL: http.enabled is false */
+    bool said_rejected;     /* the log says that all lines are rejected */
 };
 
 void service_init(struct service *sv, const struct service_options *options);

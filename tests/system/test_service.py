@@ -15,7 +15,7 @@ import time
 import unittest
 import urllib.error
 
-from harness import EX_OK, EX_PROTOCOL, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, ROOT, TIMEOUT_S, DaemonCase, command
+from harness import EX_CONFIG, EX_OK, EX_PROTOCOL, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, ROOT, TIMEOUT_S, DaemonCase, command
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "servers"))
 from process import free_ports  # noqa: E402 (found only now)
@@ -314,6 +314,53 @@ class ServiceTest(DaemonCase):
     def test_reload_without_a_file_is_said(self):
         self.launch("--listen", "127.0.0.1:0")
         self.reload("event=reload_failed .*no configuration file")
+        self.stop()
+
+    def reload_by_command(self, status, pattern, folder="run"):
+        environment = {name: value for name, value in os.environ.items() if name != "RUNTIME_DIRECTORY"}
+        if folder is not None:
+            environment["RUNTIME_DIRECTORY"] = self.path(folder)
+        done = subprocess.run([*command(), "reload"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=TIMEOUT_S, check=False)
+        self.assertEqual(status, done.returncode, done.stdout)
+        self.assertRegex(done.stdout, pattern)
+
+    def test_reload_by_the_command_says_what_came_of_it(self):
+        os.mkdir(self.path("run"), 0o700)
+        self.configure()
+        self.append("access.log", lines(10))
+        self.launch_managed(RUNTIME_DIRECTORY=self.path("run"))
+        self.assertEqual(0o600, os.stat(self.path("run/reload")).st_mode & 0o777)
+        for _ in range(2):
+            self.configure(FLUSH="300ms")
+            self.reload_by_command(EX_OK, "^$")
+            self.configure(FLUSH="1century", LEVEL="loud")
+            self.reload_by_command(EX_CONFIG, "(?s)aggregate.flush: found.*log.level: found.*tallyd reload: the configuration has mistakes")
+        self.configure(PATH="other.log")
+        self.reload_by_command(EX_OK, "^these keys need a restart: .*sources.access.path")
+        self.process.kill()
+        self.process.wait(TIMEOUT_S)
+        self.reload_by_command(EX_UNAVAILABLE, "no daemon listens at .*/run/reload")
+        self.configure()
+        os.unlink(self.path("notify"))
+        self.launch_managed(RUNTIME_DIRECTORY=self.path("run"))
+        self.reload_by_command(EX_OK, "^$")
+        self.stop()
+        self.assertEqual([], os.listdir(self.path("run")))
+        self.reload_by_command(EX_UNAVAILABLE, "no daemon listens at .*/run/reload")
+        self.reload_by_command(EX_USAGE, "RUNTIME_DIRECTORY is not set", folder=None)
+
+    def test_folder_that_is_missing_is_waited_for(self):
+        self.configure(PATH="later/access.log")
+        self.launch_managed()
+        self.wait_for_log("event=file_away")
+        time.sleep(1)
+        self.assertEqual(1, self.read("log").count(b"event=file_away"))
+        os.mkdir(self.path("later"))
+        time.sleep(1)
+        self.append("later/access.log", lines(10))
+        self.wait_for_consumed(10)
+        self.assertEqual(1, self.read("log").count(b"event=file_away"))
         self.stop()
 
     # ---- tallyd query http://…
