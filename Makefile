@@ -25,6 +25,15 @@ SANITIZE_tsan  := -O1 -fsanitize=thread
 SANITIZE_cov   := -O0 --coverage
 CLANG := clang-14
 
+# The flavour arm64 is cross-built with Debian's libraries in a folder of their own, and its tests run by qemu.
+PKG_CONFIG := pkg-config
+ifeq ($(FLAVOUR),arm64)
+SYSROOT    := build/arm64/root
+CC         := aarch64-linux-gnu-gcc --sysroot=$(CURDIR)/$(SYSROOT)
+PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(CURDIR)/$(SYSROOT) PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/aarch64-linux-gnu/pkgconfig pkg-config
+endif
+QEMU       := qemu-aarch64-static -L build/arm64/root$() # with a space behind it
+
 # What Debian's hardening=+all does, each flag only where the compiler takes it without a warning. Sanitizers find more by themselves.
 HARDENED := release arm64
 HARDEN   := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fstack-clash-protection -fcf-protection -fPIE
@@ -36,10 +45,10 @@ taken     = for flag in $1; do printf '\#include <stdio.h>\nint main(void) { ret
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
 DYGRAPHS ?= /usr/share/javascript/dygraphs
 DEFINES  := -I. -D_GNU_SOURCE -DTALLYD_VERSION='"$(VERSION)"' -DDYGRAPHS='"$(DYGRAPHS)"'
-COMPILE   = $(CC) $(DEFINES) $(CPPFLAGS) @build/packages.cflags @$(BUILD)/harden.cflags -std=c11 -pthread -fno-omit-frame-pointer \
+COMPILE   = $(CC) $(DEFINES) $(CPPFLAGS) @$(BUILD)/packages.cflags @$(BUILD)/harden.cflags -std=c11 -pthread -fno-omit-frame-pointer \
             $(WARNINGS) $(CFLAGS) $(SANITIZE_$(FLAVOUR))
 LINK      = echo "  LD $@" && mkdir -p $(@D) && $(CC) -pthread $(CFLAGS) $(SANITIZE_$(FLAVOUR)) @$(BUILD)/harden.libs $(LDFLAGS) \
-            -o $@ $(filter %.o,$^) @build/packages.libs $(LIBS) -lm
+            -o $@ $(filter %.o,$^) @$(BUILD)/packages.libs $(LIBS) -lm
 
 SOURCES := $(wildcard $(FOLDERS:%=%/*.c))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o) $(if $(filter tsan,$(FLAVOUR)),$(BUILD)/obj/tests/tsan/threads.o)
@@ -57,7 +66,7 @@ all: $(BUILD)/tallyd ## build build/tallyd (the default)
 $(BUILD)/tallyd: $(OBJECTS)
 	@$(LINK)
 
-$(BUILD)/obj/%.o: %.c Makefile build/packages.cflags $(BUILD)/harden.cflags
+$(BUILD)/obj/%.o: %.c Makefile $(BUILD)/packages.cflags $(BUILD)/harden.cflags
 	@mkdir -p $(@D)
 	@echo "  CC $(if $(SANITIZE_$(FLAVOUR)),($(FLAVOUR)) )$<"
 	@$(COMPILE) -MMD -MP -c -o $@ $<
@@ -119,23 +128,27 @@ $(BUILD)/tests/fuzz_json $(BUILD)/tests/replay_json: LIBS := -ljansson
 # faster.
 PRELOADED := $(BUILD)/faulty.so $(BUILD)/otherday.so $(BUILD)/hurry.so
 
-$(PRELOADED): $(BUILD)/%.so: tests/system/%.c Makefile build/packages.cflags $(BUILD)/harden.cflags
+$(PRELOADED): $(BUILD)/%.so: tests/system/%.c Makefile $(BUILD)/packages.cflags $(BUILD)/harden.cflags
 	@mkdir -p $(@D)
 	@echo "  LD $@"
 	@$(COMPILE) -fPIC -shared -o $@ $< -ldl
 
 # The flags from pkg-config, after a check that all packages are there. Goals that install packages do so before.
-build/packages.cflags: Makefile | $(if $(filter demo check check-all,$(MAKECMDGOALS)),deps)
-	@mkdir -p build
-	@pkg-config --exists --print-errors '$(LINKED) $(LOADED)' || \
+$(BUILD)/packages.cflags: Makefile $(SYSROOT) | $(if $(filter demo check check-all,$(MAKECMDGOALS)),deps)
+	@mkdir -p $(@D)
+	@$(PKG_CONFIG) --exists --print-errors '$(LINKED) $(LOADED)' || \
 	    { echo 'Libraries are missing: `make deps` installs their Debian packages.'; exit 1; }
-	@pkg-config --libs $(LINKED) >build/packages.libs
-	@pkg-config --cflags $(LINKED) $(LOADED) | sed 's/-I/-isystem/g' >$@ # whose headers are not ours to warn about
+	@$(PKG_CONFIG) --libs $(LINKED) >$(BUILD)/packages.libs
+	@$(PKG_CONFIG) --cflags $(LINKED) $(LOADED) | sed 's/-I/-isystem/g' >$@ # whose headers are not ours to warn about
 
-$(BUILD)/harden.cflags: Makefile
+$(BUILD)/harden.cflags: Makefile $(SYSROOT)
 	@mkdir -p $(@D)
 	@($(call taken,$(if $(filter $(HARDENED),$(FLAVOUR)),$(HARDEN_LINK)))) >$(BUILD)/harden.libs
 	@($(call taken,$(if $(filter $(HARDENED),$(FLAVOUR)),$(HARDEN)))) >$@
+
+build/arm64/root: tests/arm64/sysroot.sh debian/control
+	@echo "  FETCH $@"
+	@tests/arm64/sysroot.sh $@ >build/arm64-root.log 2>&1 || { cat build/arm64-root.log; exit 1; }
 
 # The address at which `make demo` serves its page.
 LISTEN ?= 127.0.0.1:8080
@@ -144,8 +157,8 @@ demo: deps all build/traffic build/kafka_mock ## count made-up traffic live and 
 	@bench/demo.sh build $(LISTEN)
 
 deps: ## install the Debian packages that build and tests need, if missing
-	@./packages.sh build $(if $(filter-out demo deb,$(or $(MAKECMDGOALS),deps)),check) \
-	    $(if $(filter deb,$(MAKECMDGOALS)),package) $(if $(filter check-all,$(MAKECMDGOALS)),all)
+	@./packages.sh build $(if $(filter-out demo deb arm64,$(or $(MAKECMDGOALS),deps)),check) \
+	    $(if $(filter deb,$(MAKECMDGOALS)),package) $(if $(filter arm64,$(MAKECMDGOALS)),arm64) $(if $(filter check-all,$(MAKECMDGOALS)),all)
 
 servers: | $(if $(filter check-all,$(MAKECMDGOALS)),deps) ## get the MongoDB servers and vmalert of check-all into .cache: needs go and cargo, 9 minutes
 	@tests/servers/mongo.py install --server=all
@@ -201,6 +214,7 @@ RUN_LONG   := $(RUN_TIDY) --timeout=900 'tests/model/model.py --deep' 'TALLYD_SW
               'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_mix.py' \
               'TALLYD=build/asan/tallyd tests/system/test_api.py' \
               'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_api.py'
+TEST_ARM64 := 'TALLYD_PROGRAM=build/arm64/tallyd tests/system/test_hardening.py'
 RUN_FUZZ    = --timeout=$(shell expr $(FUZZ_SECONDS) + 60) $(foreach t,$(FUZZ_TARGETS),'tests/fuzz/run.sh $t $(FUZZ_SECONDS)')
 FUZZ_SECONDS ?= $(if $(filter check-all,$(MAKECMDGOALS)),20,60)
 
@@ -220,8 +234,9 @@ check: deps all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## install w
 check-all: deps servers all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## all that can be tested, under every sanitizer: half an hour
 	@$(MAKE) FLAVOUR=asan CC=$(CLANG) all unit-build fuzz-build
 	@$(MAKE) FLAVOUR=tsan CC=$(CLANG) all unit-build
+	@$(MAKE) FLAVOUR=arm64 all unit-build
 	@tests/run.py $(RUN_LONG) $(RUN_LINT) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \
-	    $(call unit_runs,/asan) $(call unit_runs,/tsan,$(PLAIN))
+	    $(call unit_runs,/asan) $(call unit_runs,/tsan,$(PLAIN)) $(call unit_runs,/arm64,$(QEMU)) $(TEST_ARM64)
 
 model: ## search the models of the ledger and of rolling up for a way to count an event twice or never
 	@tests/model/model.py
@@ -252,6 +267,10 @@ asan: ## unit tests under AddressSanitizer (with LeakSanitizer) and UndefinedBeh
 tsan: ## unit tests under ThreadSanitizer
 asan tsan:
 	@$(MAKE) FLAVOUR=$@ CC=$(CLANG) all unit
+
+arm64: deps ## cross-build for arm64; run the unit tests by qemu
+	@$(MAKE) FLAVOUR=arm64 all unit-build
+	@tests/run.py $(call unit_runs,/arm64,$(QEMU)) $(TEST_ARM64)
 
 cov: ## which lines the unit tests reach: build/cov/index.html
 	@$(MAKE) FLAVOUR=cov unit-build
@@ -333,7 +352,7 @@ screenshot: all build/traffic ## take docs/page.png anew; needs chromium
 docs-check: all ## are they what `make docs` would write, and do the pages name every option?
 	@tests/lint/docs.sh
 
-compile_commands.json: Makefile build/packages.cflags $(BUILD)/harden.cflags $(ALL_C) ## for editors and clang-tidy
+compile_commands.json: Makefile $(BUILD)/packages.cflags $(BUILD)/harden.cflags $(ALL_C) ## for editors and clang-tidy
 	@python3 tests/lint/compile_commands.py $(COMPILE) -- $(ALL_C) >$@
 
 # ---- installation
@@ -388,7 +407,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-figures bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-web format \
+.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-figures bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-web format \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

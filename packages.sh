@@ -4,6 +4,7 @@
 #   build   what `make` and `make demo` need
 #   check   what `make check` needs besides
 #   package what `make deb` needs besides `build`
+#   arm64   what `make arm64` needs besides `build`
 #   all     what `make check-all`, `make bench` and the other targets need besides
 set -euo pipefail
 
@@ -14,9 +15,11 @@ declare -A groups=(
     [check]="libcmocka-dev libjansson-dev python3 python3-venv gzip zstd bzip2 xz-utils kcat maven
              default-jre-headless prometheus openssl"
     [package]="build-essential debhelper dpkg-dev"
+    [arm64]="gcc-aarch64-linux-gnu qemu-user-static"
     [all]="clang-14 libclang-rt-14-dev llvm-14 clang-format-14 clang-tidy-14 shellcheck mandoc man-db systemd
            util-linux spin valgrind gcovr chromium goaccess prometheus-alertmanager mawk cmake g++ logrotate nginx-light apache2-bin
-           systemd-container build-essential debhelper dpkg-dev lintian"
+           systemd-container build-essential debhelper dpkg-dev lintian
+           gcc-aarch64-linux-gnu qemu-user-static"
 )
 
 # Is there a Java that runs Kafka's broker, from wherever?
@@ -39,7 +42,7 @@ present() {
 packages=()
 for group in "$@"; do
     if [ -z "${groups[$group]:-}" ]; then
-        echo "packages.sh: found \"$group\", expected build, check, package or all" >&2
+        echo "packages.sh: found \"$group\", expected build, check, package, arm64 or all" >&2
         exit 64
     fi
     read -r -d '' -a names <<<"${groups[$group]}" || true

@@ -106,7 +106,8 @@ class Systemd(unittest.TestCase):
         good = self.machine.run("cat /etc/tallyd.yaml").stdout
         for text, event, priority in (good + "log: {level: debug}\n", "reloaded", 6), (good + "bad: 1\n", "reload_problem", 3):
             self.machine.write("/etc/tallyd.yaml", text)
-            self.machine.run("systemctl reload tallyd")
+            self.assertEqual(event == "reloaded", self.machine.run("systemctl reload tallyd", check=False).returncode == 0, event)
+            self.assertEqual("active", self.property("tallyd", "ActiveState"))
             self.wait_for(lambda of=event, by=priority: f"event={of}" in self.machine.run(
                 f"journalctl -u tallyd -p {by}..{by} -o cat --no-pager").stdout, True, event)
         self.machine.write("/etc/tallyd.yaml", good)
@@ -120,6 +121,21 @@ class Systemd(unittest.TestCase):
         self.assertIn("bad: found an unknown key", self.machine.run("journalctl -u tallyd@bad -p 3..3 -o cat --no-pager").stdout)
         time.sleep(3)  # longer than RestartSec
         self.assertEqual(("failed", "0"), (self.property("tallyd@bad", "ActiveState"), self.property("tallyd@bad", "NRestarts")))
+
+    def test_5_missing_folder_is_waited_for_quietly(self):
+        three = {"state": "tallyd-three", "port": 8083, "log": "three/three.log", "more": ""}
+        self.machine.write("/etc/tallyd/three.yaml", CONFIG % three)
+        self.machine.run("systemctl start tallyd@three")
+        time.sleep(5)  # longer than RestartSec
+        self.assertEqual(("active", "0"), (self.property("tallyd@three", "ActiveState"), self.property("tallyd@three", "NRestarts")))
+        self.assertEqual(1, self.machine.run("journalctl -u tallyd@three -o cat --no-pager").stdout.count("event=file_away"))
+        self.machine.run("systemctl stop tallyd@three")
+
+    def test_5_questions_are_nicer_than_counting(self):
+        self.machine.run("tallyd query http://127.0.0.1:8081 site")
+        pid = self.property("tallyd@two", "MainPID")
+        nice = self.machine.run(f"ps -L -o ni= -p {pid}").stdout.split()
+        self.assertEqual({"0", "5"}, set(nice))
 
     def test_6_rotated_by_the_real_logrotate(self):
         for _ in range(2):
