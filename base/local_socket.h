@@ -1,5 +1,5 @@
-/* local_socket.h - sockets at a path of this computer (unix(7)), to which only one user may connect. Their packets
- * arrive whole (SOCK_SEQPACKET).
+/* local_socket.h - sockets at a path of this computer (unix(7)), to which only one user may connect. Their
+ * packets arrive whole (SOCK_SEQPACKET).
  *
  * Paths  : up to PATH_MAX bytes, though an address holds 107.
  * Owner  : the caller closes the descriptors, and unlinks the path of one that listens.

@@ -356,8 +356,8 @@ static bool open_log(struct follow *fo, struct followed *f, struct err *e)
     return false;
 }
 
-/* Is this failure one to wait for? A log may be missing, and its folder with it; one that was there once may be
- * closed for a while. */
+/* Is this failure one to wait for? A log may be missing, and its folder with it; one that was there once
+ * may be closed for a while. */
 static bool may_pass(struct followed *f, const struct err *e)
 {
     char quoted[LOG_QUOTE_BYTES];

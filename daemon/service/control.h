@@ -1,8 +1,8 @@
-/* control.h - how `tallyd reload` asks a daemon to read its configuration again, and learns what came of it.
+/* control.h - how `tallyd reload` asks a daemon to read its configuration again, and learns the result.
  *
  * The daemon listens at CONTROL_NAME in the folder that systemd makes for its unit ($RUNTIME_DIRECTORY). Who
- * connects asks for a reload, and gets one packet: CONTROL_GOOD or CONTROL_BAD, then text. Without that folder
- * there is no socket: SIGHUP reloads, too, but gives no answer.
+ * connects asks for a reload, and gets one packet: CONTROL_GOOD or CONTROL_BAD, then text. Without that
+ * folder there is no socket: SIGHUP reloads, too, but gives no answer.
  *
  * Threads : the daemon's side is of one thread, which also reloads. Nothing in it blocks.
  */
