@@ -1,7 +1,7 @@
 /* remote_read.h - answers Prometheus' remote_read: raw samples, from which another Prometheus evaluates any
  * PromQL. Called by web/remote.c.
  *
- *   pages:hits              count, sum: a counter of all events before the sample's time, at each whole minute
+ *   pages:hits              count, sum: counts all events before the sample's time, at each whole minute
  *   pages:hits:increase1m   count, sum: the events of one minute, at its last millisecond
  *   pages:slowest           min, max, last, mean: of the events of one minute, at its last millisecond
  *
