@@ -291,6 +291,9 @@ fuzz-build: $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz_%)
 bench: all build/traffic build/bench_hot build/bench_json ## measure against the peers and write bench/RESULTS.md
 	@python3 bench/run.py
 
+bench-formats: all build/traffic build/bench_hot ## count a line's instructions by compiled formats, into the same file
+	@python3 bench/formats.py
+
 # The build/ of another checkout, and its name in the results.
 OLD      ?= ../old/build
 OLD_NAME ?=

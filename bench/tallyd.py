@@ -61,9 +61,9 @@ class Tallyd:
         """The times of whole processes that print one page's last hour by minute."""
         return [1000 * self._query("pages", "hits", LAST_HOUR, "minute", path).wall_s for _ in range(QUERIES)]
 
-    def instructions_per_line(self, log, work, lines):
-        """The instructions of parse and coalesce."""
-        return self._instructions_each([self.hot_program, log], lines, work)
+    def instructions_per_line(self, log, work, lines, apache=None):
+        """The instructions of parse and coalesce, by the built-in format or by this of Apache, compiled."""
+        return self._instructions_each([self.hot_program, *([apache] if apache else []), log], lines, work)
 
     def instructions_per_json_event(self, work, events, function=None):
         """The instructions of the chain, or only of a function and its callees."""

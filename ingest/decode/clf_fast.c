@@ -22,6 +22,12 @@ bool clf_fast_decode(struct decoder *d, struct slice line, struct event *ev, str
     return clf_decode_any(d, line, ev, why);
 }
 
+const char *clf_fast_begin(const struct clf *c, struct slice line, unsigned quotes, struct event *ev)
+{
+    (void)c, (void)line, (void)quotes, (void)ev;
+    return NULL;
+}
+
 #else
 
 #include "ingest/decode/clf_request.h"
@@ -126,6 +132,12 @@ static HOT __m256i load256(const void *p)
 static HOT size_t first_bit(uint64_t bits)
 {
     return _tzcnt_u64(bits);
+}
+
+/* The number of the highest bit. Pre: there is one. */
+static HOT size_t last_bit(uint64_t bits)
+{
+    return 63 - (size_t)__builtin_clzll(bits);
 }
 
 /* A bit for each negative byte. */
@@ -401,6 +413,23 @@ AVX2 bool clf_fast_decode(struct decoder *d, struct slice line, struct event *ev
         return true;
     c->slow_count++;
     return clf_decode_any(d, line, ev, why);
+}
+
+/* If the quote found is not the one that ends the agent, the text before it has too many quotes or too few. */
+AVX2 const char *clf_fast_begin(const struct clf *c, struct slice line, unsigned quotes, struct event *ev)
+{
+    if (UNLIKELY(line.len < LINE_MIN))
+        return NULL;
+    const char *last = slice_end(line) - WINDOW;
+    __m256i quote = _mm256_set1_epi8('"');
+    uint64_t found =
+        signs(_mm256_cmpeq_epi8(quote, load256(last)), _mm256_cmpeq_epi8(quote, load256(last + 32)));
+    for (; quotes > 0 && found != 0; quotes--)
+        found ^= UINT64_C(1) << last_bit(found);
+    if (UNLIKELY(found == 0))
+        return NULL;
+    const char *end = last + last_bit(found);
+    return read_fast(c, slice_of(line.ptr, (size_t)(end + 1 - line.ptr)), ev) ? end : NULL;
 }
 
 #endif

@@ -74,8 +74,10 @@ struct format_op {
 struct format {
     enum format_server server;
     enum format_escape escape;
-    bool is_builtin; /* `builtin` reads the same lines */
-    enum clf_format builtin;
+    bool is_builtin;         /* `builtin` reads the same lines */
+    enum clf_format builtin; /* also of begin_ops */
+    uint8_t begin_ops;       /* ops that `builtin` reads alike, up to the quote behind the agent; 0: none */
+    uint8_t begin_quotes;    /* number of quotes behind that quote */
     bool has_time;
     bool is_assembled; /* the time consists of OP_TIME_SPEC and OP_TIME_FRACTION */
     uint64_t fields;   /* bit per enum field that events may have */

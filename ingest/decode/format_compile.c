@@ -1,5 +1,6 @@
 #include "base/suggest.h"
 #include "base/text.h"
+#include "ingest/decode/format_begin.h"
 #include "ingest/decode/format_item.h"
 
 #include <stdio.h>
@@ -503,7 +504,7 @@ static void choose_time(struct format *f)
 
 /* ---- the built-in formats */
 
-/* Finds the built-in format that reads the same lines to the same fields. */
+/* Finds the built-in format that reads the same lines to the same fields, or their beginning. */
 static void find_builtin(struct format *f)
 {
 #define COMMON   " [time] \"request\" status bytes"
@@ -524,10 +525,14 @@ static void find_builtin(struct format *f)
         text_add(&shape, f->pool + op->literal, op->literal_len);
     }
     for (size_t i = 0; i < COUNT_OF(shapes) && f->escape == ESCAPE_LOG; i++) {
-        if (slice_is(text_slice(&shape), shapes[i].shape)) {
-            f->is_builtin = true;
-            f->builtin = shapes[i].format;
-        }
+        size_t len = strlen(shapes[i].shape);
+        if (shapes[i].format == CLF_COMMON ? !slice_is(text_slice(&shape), shapes[i].shape)
+                                           : !slice_begins(text_slice(&shape), slice_text(shapes[i].shape)))
+            continue;
+        f->is_builtin = shape.len == len;
+        f->builtin = shapes[i].format;
+        if (shapes[i].format != CLF_COMMON)
+            format_begin_note(f, slice_of(shape.ptr + len, shape.len - len));
     }
     text_fini(&shape);
 }

@@ -543,7 +543,13 @@ static bool take_end(const struct reading *r, const char *p)
 
 static HOT bool take_line(struct reading *r, const char *p)
 {
-    for (size_t i = 0; i < r->f->op_count; i++) {
+    const char *rest =
+        format_begin_take(&r->run->begin, &r->run->clock, slice_of(p, (size_t)(r->end - p)), r->ev);
+    if (rest != NULL) {
+        r->present = r->ev->present;
+        p = rest;
+    }
+    for (size_t i = rest != NULL ? r->f->begin_ops : 0; i < r->f->op_count; i++) {
         const char *next = take_usual(r, &i, p);
         if (UNLIKELY(next == NULL)) {
             struct reading copy = *r; /* its address is taken, so that `r` can stay in registers */
@@ -585,6 +591,7 @@ void format_run_init(struct format_run *run, const struct format *format, struct
 {
     *run = (struct format_run){.decoder = {decode}, .format = format, .memory = memory};
     format_clock_init(&run->clock);
+    format_begin_init(&run->begin, format);
     for (size_t i = 0; i < format->op_count; i++)
         run->has_parts |= format->ops[i].kind == OP_TIME_SPEC || format->ops[i].kind == OP_TIME_FRACTION;
 }

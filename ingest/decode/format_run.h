@@ -12,13 +12,14 @@
 
 #include "base/arena.h"
 #include "ingest/decode/decoder.h"
-#include "ingest/decode/format_time.h"
+#include "ingest/decode/format_begin.h"
 
 struct format_run {
     struct decoder decoder; /* first: a struct format_run is a struct decoder */
     const struct format *format;
     struct arena *memory;
     struct format_clock clock;
+    struct format_begin begin;
     bool has_parts; /* the format has parts of a time */
 };
 

@@ -5,10 +5,8 @@
 #include "ingest/event.h"
 #include "ingest/scan.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #define NUMBER_TEXT_BYTES 32
+#define DECIMALS          6 /* of EVENT_SCALE */
 
 bool format_value_undo_json(struct arena *memory, const char **from, const char **to)
 {
@@ -27,14 +25,23 @@ bool format_value_undo_json(struct arena *memory, const char **from, const char 
 
 struct slice format_value_print(struct arena *memory, int64_t value)
 {
-    char *buf = arena_add(memory, NUMBER_TEXT_BYTES);
+    char *buf = arena_add(memory, NUMBER_TEXT_BYTES), *end = buf + NUMBER_TEXT_BYTES, *p = end;
     uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    int len = snprintf(buf, NUMBER_TEXT_BYTES, "%s%" PRIu64 ".%06" PRIu64, value < 0 ? "-" : "",
-                       magnitude / EVENT_SCALE, magnitude % EVENT_SCALE);
-    while (buf[len - 1] == '0')
-        len--;
-    len -= buf[len - 1] == '.';
-    return slice_of(buf, (size_t)len);
+    uint64_t whole = magnitude / EVENT_SCALE;
+    uint32_t decimals = (uint32_t)(magnitude % EVENT_SCALE);
+    unsigned digits = DECIMALS;
+    for (; digits > 0 && decimals % 10 == 0; decimals /= 10)
+        digits--;
+    for (unsigned i = 0; i < digits; i++, decimals /= 10)
+        *--p = (char)('0' + decimals % 10);
+    if (digits > 0)
+        *--p = '.';
+    do
+        *--p = (char)('0' + whole % 10);
+    while ((whole /= 10) > 0);
+    if (value < 0)
+        *--p = '-';
+    return slice_of(p, (size_t)(end - p));
 }
 
 const char *format_value_number_end(const char *p, const char *end)

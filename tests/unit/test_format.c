@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "ingest/decode/clf.h"
+#include "ingest/decode/clf_fast.h"
 #include "ingest/decode/format_run.h"
 #include "ingest/scan.h"
 #include "tests/support/dice.h"
@@ -407,6 +408,56 @@ static void test_format_compiled_combined_is_the_built_in_one(void **state)
     arena_fini(&memory);
 }
 
+/* The ops read what clf_fast.h reads, and the same lines. */
+static void test_format_begins_are_read_alike(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {
+        "combinedio", "%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\"|%D",
+        "%v:%p %h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\" \"%f\""};
+    static const char *const ends[] = {" 12 345", "|250", " \"/a\"", " \"\\\"\"", "\"", "", " \"a\" \"b\""};
+    struct arena memory;
+    struct text line = {0}, got = {0}, want = {0};
+    size_t begun = 0;
+    arena_init(&memory, 4096);
+    dice = dice_new("test_format");
+    for (int i = 0; i < 100000; i++) {
+        static struct format f[COUNT_OF(formats)];
+        static struct format_run fast[COUNT_OF(formats)], slow[COUNT_OF(formats)];
+        size_t k = (size_t)i % COUNT_OF(formats);
+        struct err e;
+        struct event ev;
+        if (f[k].op_count == 0) {
+            assert_true(format_compile(&f[k], A, slice_text(formats[k]), &e));
+            assert_true(f[k].begin_ops > 0 && !f[k].is_builtin);
+            format_run_init(&fast[k], &f[k], &memory);
+            format_run_init(&slow[k], &f[k], &memory);
+            slow[k].begin.format = NULL;
+        }
+        make_line(&line);
+        if (k == 2) {
+            struct text with_server = {0};
+            text_printf(&with_server, "a.example:80 %s", line.len > 0 ? line.ptr : "");
+            text_fini(&line);
+            line = with_server;
+        }
+        text_puts(&line, ends[dice_roll(&dice, 3) != 0 ? k : (size_t)dice_roll(&dice, COUNT_OF(ends))]);
+        begun += format_begin_take(&fast[k].begin, &fast[k].clock, text_slice(&line), &ev) != NULL;
+        text_clear(&got);
+        text_clear(&want);
+        decode_line(&fast[k], text_slice(&line), &got);
+        decode_line(&slow[k], text_slice(&line), &want);
+        if (!slice_equal(text_slice(&got), text_slice(&want)))
+            fail_msg("%.*s\nis   %s\nwant %s", (int)line.len, line.ptr, got.ptr, want.ptr);
+        arena_reset(&memory);
+    }
+    assert_true(begun > 100 || !clf_fast_can_run());
+    text_fini(&line);
+    text_fini(&got);
+    text_fini(&want);
+    arena_fini(&memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +469,7 @@ int main(void)
         cmocka_unit_test(test_format_shipped_names_have_the_formats_of_the_servers),
         cmocka_unit_test(test_format_without_a_time_says_so),
         cmocka_unit_test(test_format_compiled_combined_is_the_built_in_one),
+        cmocka_unit_test(test_format_begins_are_read_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,60 @@
+"""make bench-formats: the instructions that a line takes by formats of Apache, compiled, beside the built-in combined format; writes
+a part of bench/RESULTS.md. Each line is decoded and coalesced into the two built-in reports."""
+
+import argparse
+import itertools
+import os
+import subprocess
+import sys
+
+import measure
+import tallyd as tallyd_module
+
+NAME = "bench-formats"
+COMBINED = '%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i"'
+AT_MOST = 1.5
+
+# What it is, the format (None: the built-in one), what comes before and behind each line of the log, and whether AT_MOST counts.
+FORMATS = (("combined, built in", None, b"", b"", False),
+           ("combined, compiled", COMBINED, b"", b"", True),
+           ("combined and two quoted fields", COMBINED + ' "%{X-Forwarded-For}i" "%{Host}i"', b"", b' "10.1.2.3" "www.example.org"', False),
+           ("combined and `%D`, made seconds", COMBINED + " %D", b"", b" 1234", False),
+           ("`%D` before combined: by the ops alone", "%D " + COMBINED, b"1234 ", b"", False))
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description="Count instructions by format; write bench/RESULTS.md.")
+    parser.add_argument("--lines", type=int, default=5_000_000, help="lines of the day that begins so (default 5,000,000)")
+    parser.add_argument("--hot-lines", type=int, default=200_000, help="N of callgrind's N and 2N (default 200,000)")
+    measure.add_arguments(parser)
+    return parser.parse_args()
+
+
+def write_log(path, arguments, before, behind):
+    """The lines with which a day of `make bench` begins, each with these around it."""
+    argv = [os.path.join(arguments.build, "traffic"), "--lines", str(arguments.lines), "--seed", "1", "--start", tallyd_module.DAY[0]]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as traffic, open(path, "wb") as out:
+        for line in itertools.islice(traffic.stdout, 2 * arguments.hot_lines):
+            out.write(before + line[:-1] + behind + b"\n")
+        traffic.kill()
+
+
+def run_all(arguments, work):
+    ta = tallyd_module.Tallyd(arguments.build, work)
+    path = os.path.join(work, "log")
+    rows, first, wrong = [["format", "instructions a line", "of the built-in", f"at most {AT_MOST} ×"]], None, []
+    for name, text, before, behind, is_bound in FORMATS:
+        measure.say(NAME, name)
+        write_log(path, arguments, before, behind)
+        found = ta.instructions_per_line(path, work, arguments.hot_lines, text)
+        first = first or found
+        verdict = "" if not is_bound else "reached" if found <= AT_MOST * first else "missed"
+        wrong += [name] if verdict == "missed" else []
+        rows.append([name, f"{found:,.0f}", f"{found / first:.2f} ×", verdict])
+    valgrind = measure.first_line("valgrind", "--version").removeprefix("valgrind-")
+    machine = measure.about(work, ("valgrind", valgrind))
+    return wrong, f"\n{measure.table(rows)}\n\n## Machine\n\n{machine}\n"
+
+
+if __name__ == "__main__":
+    sys.exit(measure.run_bench(NAME, parse_arguments(), run_all))
