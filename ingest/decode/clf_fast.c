@@ -415,7 +415,7 @@ AVX2 bool clf_fast_decode(struct decoder *d, struct slice line, struct event *ev
     return clf_decode_any(d, line, ev, why);
 }
 
-/* If the quote found is not the one that ends the agent, the text before it has too many quotes or too few. */
+/* If the quote found does not end the agent, the text before it has too many quotes or too few. */
 AVX2 const char *clf_fast_begin(const struct clf *c, struct slice line, unsigned quotes, struct event *ev)
 {
     if (UNLIKELY(line.len < LINE_MIN))
