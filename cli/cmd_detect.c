@@ -178,6 +178,7 @@ static const struct tried *find(struct detect *d)
                                           "json",
                                           "metric",
                                           "logfmt",
+                                          "influx",
                                           "w3c"};
     for (size_t i = 0; i < COUNT_OF(formats); i++)
         (void)!try(d, formats[i], "", false);

@@ -89,6 +89,8 @@ static const char sources_text[] =
     "| `logfmt` | a line of pairs, `time=2026-11-23T10:11:12Z path=\"/a b\" status=200`: its fields by key "
     "|\n"
     "| `csv: [time, -, host]`, `tsv: …` | a line of columns with these names; `-` skips a column |\n"
+    "| `influx`, `statsd` | a line of metric values, as Telegraf and StatsD write them: each is an event, as of "
+    "`metric`: [metrics](formats.md#metrics) |\n"
     "| `w3c`, `w3c: 'date time c-ip …'` | a line of columns that the file's last `#Fields:` names (IIS, "
     "CloudFront), or these names: [W3C](formats.md#w3c) |\n"
     "| `regex: '(?<time>\\S+) …'` | a line that this expression (PCRE2) matches: its fields by named group "

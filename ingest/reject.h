@@ -35,6 +35,9 @@
     X(FIELDS, "fields",                                                                                   \
       "no #Fields: with date and time holds here: name the fields, as w3c: date time c-ip")               \
     X(REGEX, "regex", "the line does not match the regular expression of decode as a whole")              \
+    X(INFLUX, "influx", "expected the line protocol, as cpu,host=a usage_idle=97.5 1286720242000000000")  \
+    X(STATSD, "statsd", "expected NAME:VALUE|TYPE, as page.hits:1|c|@0.1|#host:a")                        \
+    X(INEXACT, "inexact", "it cannot be counted exactly: it is sampled, or relative to an earlier value") \
     X(MATCH_LIMIT, "match_limit", "the regular expression of decode takes too many steps for the line")   \
     X(FORMAT, "format", "the line does not fit the format here")
 

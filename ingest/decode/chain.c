@@ -6,6 +6,7 @@
 #include "ingest/decode/chain_field.h"
 #include "ingest/decode/format_run.h"
 #include "ingest/decode/json_step.h"
+#include "ingest/decode/metric_line.h"
 #include "ingest/decode/syslog.h"
 #include "ingest/decode/text_step.h"
 
@@ -43,6 +44,9 @@ struct chain {
     struct decoder *line;                     /* the decoder of a STEP_LINE: `clf` or `format` */
     struct json_step *json[DECODE_STEPS_MAX]; /* NULL: the step does not read JSON */
     const struct json_step *innermost;        /* the last entry of `json`; NULL: none */
+    struct metric_line *values;               /* NULL: the last step has no metric values */
+    struct slice values_line;                 /* the line that they are of */
+    bool is_last_line;                        /* no line comes behind that one */
     struct text_step *text;                   /* NULL: the last step does not find named parts */
     enum decode_step_kind kinds[DECODE_STEPS_MAX];
     struct level levels[DECODE_STEPS_MAX];
@@ -113,6 +117,8 @@ struct chain *chain_new(const struct decode *d, size_t line_max)
         c->kinds[i] = d->steps[i].kind;
         if (decode_step_has_parts(d->steps[i].kind))
             c->text = text_step_new(d);
+        if (decode_step_has_values(d->steps[i].kind))
+            c->values = metric_line_new(d);
         if (decode_step_reads_json(d->steps[i].kind))
             innermost = c->json[i] = json_step_new(d, i, CHAIN_DEPTH_MAX);
     }
@@ -135,6 +141,7 @@ void chain_free(struct chain *c)
     for (size_t i = 0; i < DECODE_STEPS_MAX; i++)
         json_step_free(c->json[i]);
     text_step_free(c->text);
+    metric_line_free(c->values);
     arena_fini(&c->memory);
     free(c);
 }
@@ -177,6 +184,8 @@ void chain_start(struct chain *c, const struct record *r)
     c->levels[0].is_done = c->is_tombstone;
     if (c->text != NULL && (r->partition != RECORD_NO_PARTITION || !chain_heeds_directives(c)))
         text_step_reset(c->text);
+    if (c->values != NULL)
+        metric_line_reset(c->values);
 }
 
 size_t chain_step(const struct chain *c)
@@ -326,6 +335,26 @@ static enum chain_result next_event_parts(struct chain *c, struct level *l, stru
     if (is_directive)
         return CHAIN_DIRECTIVE;
     if (!text_step_event(c->text, line, &c->memory, ev, why))
+        return CHAIN_REJECT;
+    return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
+}
+
+/* A level is not done before the last value of its last line. */
+static enum chain_result next_event_values(struct chain *c, struct level *l, struct event *ev,
+                                           struct reject *why, struct slice *bytes)
+{
+    if (!metric_line_has_more(c->values)) {
+        *bytes = c->values_line = take_line(l);
+        c->is_last_line = l->is_done;
+        if (bytes->len > c->line_max)
+            return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+        if (!metric_line_begin(c->values, *bytes, c->record, &c->memory, why))
+            return CHAIN_REJECT;
+    }
+    *bytes = c->values_line;
+    bool good = metric_line_next(c->values, &c->memory, ev, why);
+    l->is_done = c->is_last_line && !metric_line_has_more(c->values);
+    if (!good)
         return CHAIN_REJECT;
     return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
 }
@@ -494,6 +523,9 @@ static enum chain_result next_of_any(struct chain *c, struct event *ev, struct r
         case STEP_REGEX:
         case STEP_W3C:
             return next_event_parts(c, l, ev, why, bytes);
+        case STEP_INFLUX:
+        case STEP_STATSD:
+            return next_event_values(c, l, ev, why, bytes);
         case STEP_SYSLOG:
             what = unwrap_syslog(c, l, why, bytes);
             break;

@@ -29,19 +29,37 @@
 #define TARGET_FIELDS   (BIT(TARGET) | BIT(PATH))
 #define REQUEST_FIELDS  (BIT(REQUEST) | BIT(METHOD) | BIT(PROTOCOL) | TARGET_FIELDS)
 
-const char *const decode_step_names[] = {"auto",   "common",        "combined",      "vhost_combined",
-                                         "syslog", "json:/POINTER", "json",          "metric",
-                                         "logfmt", "csv:COLUMNS",   "tsv:COLUMNS",   "regex:EXPRESSION",
-                                         "w3c",    "w3c:NAMES",     "apache:FORMAT", "nginx:FORMAT",
-                                         "alb",    "caddy",         "elb",           "haproxy",
-                                         "s3",     "traefik",       "traefik_json",  NULL};
+const char *const decode_step_names[] = {"auto",
+                                         "common",
+                                         "combined",
+                                         "vhost_combined",
+                                         "syslog",
+                                         "json:/POINTER",
+                                         "json",
+                                         "metric",
+                                         "logfmt",
+                                         "influx",
+                                         "statsd",
+                                         "csv:COLUMNS",
+                                         "tsv:COLUMNS",
+                                         "regex:EXPRESSION",
+                                         "w3c",
+                                         "w3c:NAMES",
+                                         "apache:FORMAT",
+                                         "nginx:FORMAT",
+                                         "alb",
+                                         "caddy",
+                                         "elb",
+                                         "haproxy",
+                                         "s3",
+                                         "traefik",
+                                         "traefik_json",
+                                         NULL};
 
 /* The names of steps that have nothing but a name. */
-static const char *const plain_steps[] = {[STEP_SYSLOG] = "syslog",
-                                          [STEP_JSON] = "json",
-                                          [STEP_METRIC] = "metric",
-                                          [STEP_LOGFMT] = "logfmt",
-                                          [STEP_W3C] = "w3c"};
+static const char *const plain_steps[] = {
+    [STEP_SYSLOG] = "syslog", [STEP_JSON] = "json",     [STEP_METRIC] = "metric", [STEP_LOGFMT] = "logfmt",
+    [STEP_W3C] = "w3c",       [STEP_INFLUX] = "influx", [STEP_STATSD] = "statsd"};
 
 /* The names of steps that a colon and a text of up to the end follow. */
 static const char *const named_steps[] = {
@@ -92,7 +110,8 @@ static bool is_good_name(struct slice s)
 
 static bool makes_events(enum decode_step_kind kind)
 {
-    return kind == STEP_LINE || kind == STEP_JSON || kind == STEP_METRIC || decode_step_has_parts(kind);
+    return kind == STEP_LINE || kind == STEP_JSON || kind == STEP_METRIC || decode_step_has_parts(kind) ||
+           decode_step_has_values(kind);
 }
 
 static bool parse_plain_step(struct slice text, struct decode_step *step)
@@ -194,6 +213,7 @@ static bool add_step(struct decode *d, struct slice text, struct err *e)
     if (!is_named && !is_format && !parse_step(text, &step))
         return refuse(e, text,
                       "auto, common, combined, vhost_combined, syslog, json:/POINTER, json, metric, logfmt, "
+                      "influx, statsd, "
                       "csv:COLUMNS, tsv:COLUMNS, regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, "
                       "nginx:FORMAT, alb, caddy, "
                       "elb, haproxy, s3, traefik or traefik_json",
@@ -447,7 +467,8 @@ static uint64_t fields_of_last_step(const struct decode *d)
         return of_format[step->format];
     if (decode_step_names_parts(step->kind))
         return d->part_fields;
-    return step->kind == STEP_METRIC ? METRIC_FIELDS : ~(~(uint64_t)0 << FIELD_COUNT);
+    return step->kind == STEP_METRIC || decode_step_has_values(step->kind) ? METRIC_FIELDS
+                                                                           : ~(~(uint64_t)0 << FIELD_COUNT);
 }
 
 bool decode_provides(const struct decode *d, enum field f)
@@ -465,7 +486,8 @@ bool decode_is_open(const struct decode *d)
 {
     ASSERT(d->step_count > 0);
     enum decode_step_kind last = d->steps[d->step_count - 1].kind;
-    return last == STEP_JSON || last == STEP_METRIC || last == STEP_LOGFMT || last == STEP_W3C;
+    return last == STEP_JSON || last == STEP_METRIC || last == STEP_LOGFMT || last == STEP_W3C ||
+           decode_step_has_values(last);
 }
 
 bool decode_heeds_directives(const struct decode *d)

@@ -10,6 +10,7 @@
  *   decode: [metric]                     {"name": …, "ts": …, "value": …, "tags": {…}}; one or an array
  *   decode: [logfmt]                     a line of KEY=VALUE pairs, its fields by key
  *   decode: [{csv: [time, -, host]}]     a line of columns with these names; also tsv
+ *   decode: [influx]                     the line protocol of Telegraf, or [statsd]: each value is an event
  *   decode: [w3c]                        a line of columns that #Fields: names; {w3c: NAMES} also without
  *   decode: [{regex: '(?<time>\S+) …'}]  a line that this regular expression matches, its fields by group
  *   decode: [haproxy]                    a line as this server writes it (preset.h)
@@ -62,7 +63,9 @@ enum decode_step_kind {
     STEP_CSV,
     STEP_TSV,
     STEP_REGEX,
-    STEP_W3C
+    STEP_W3C,
+    STEP_INFLUX,
+    STEP_STATSD
 };
 
 struct decode_step {
@@ -88,6 +91,12 @@ static inline bool decode_step_has_parts(enum decode_step_kind kind)
 static inline bool decode_step_names_parts(enum decode_step_kind kind)
 {
     return decode_step_has_parts(kind) && kind != STEP_LOGFMT && kind != STEP_W3C;
+}
+
+/* May a line make several events, one for each metric value (metric_line.h)? */
+static inline bool decode_step_has_values(enum decode_step_kind kind)
+{
+    return kind == STEP_INFLUX || kind == STEP_STATSD;
 }
 
 enum origin_kind {

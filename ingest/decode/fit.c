@@ -19,6 +19,7 @@ static const struct row {
     {"syslog", "", true},
     {NULL, "", true}, /* the line itself */
     {"json", "", false},
+    {"influx", "", false},
     {"logfmt", "", false},
     {"w3c", "", false},
     {"json", "/time_iso8601", false},

@@ -1,7 +1,7 @@
 /* fit.h - which format fits these lines? The one place that knows: `tallyd explain`, `tallyd detect`, and
  * samples of rejects ask it.
  *
- * Tried   : metrics, JSON, logfmt, lines of access logs (shape.h), and these behind a syslog header or in the
+ * Tried   : metrics, the line protocol, JSON, logfmt, lines of access logs (shape.h), and these behind a syslog header or in the
  *           member /message or /log of JSON. Not tried are formats that a line does not give away: regular
  *           expressions, and columns, whose names are in a file's first line.
  * Sure    : a format is named only if it reads all lines, and if the lines leave no doubt about their fields.

@@ -127,12 +127,13 @@ static const struct bad_config bad_files[] = {
      "between them\n"},
     {"kafka: {group: \"\"}", "f.yaml:1:16: kafka.group: found \"\", expected a text of one line\n"},
     /* decoding: more in test_decode.c */
-    {"sources: {a: {decode: [combied]}}", "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
-                                          "common, combined, vhost_combined, syslog, "
-                                          "json:/POINTER, json, metric, logfmt, csv:COLUMNS, tsv:COLUMNS, "
-                                          "regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, nginx:FORMAT, "
-                                          "alb, caddy, elb, haproxy, s3, traefik or traefik_json "
-                                          "(did you mean \"combined\"?)\n"},
+    {"sources: {a: {decode: [combied]}}",
+     "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
+     "common, combined, vhost_combined, syslog, "
+     "json:/POINTER, json, metric, logfmt, influx, statsd, csv:COLUMNS, tsv:COLUMNS, "
+     "regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, nginx:FORMAT, "
+     "alb, caddy, elb, haproxy, s3, traefik or traefik_json "
+     "(did you mean \"combined\"?)\n"},
     {CLUSTER "sources: {a: {type: kafka, decode: w3c}}",
      "f.yaml:2:11: sources.a: found w3c without names, expected them with type: kafka: {w3c: date time "
      "c-ip}\n"},
@@ -284,7 +285,8 @@ static void test_config_reads_sources_before_reports(void **state)
         fixture_config("reports: {r: {by: [colour]}}\nsources: {a: {decode: json, fields: {colour: /c}}}"));
     expect_problems("reports: {r: {by: [colour, colour_of_it, pth]}}\nsources: {a: {decode: jsn}}",
                     "f.yaml:2:23: sources.a.decode: found \"jsn\", expected auto, common, combined, "
-                    "vhost_combined, syslog, json:/POINTER, json, metric, logfmt, csv:COLUMNS, tsv:COLUMNS, "
+                    "vhost_combined, syslog, json:/POINTER, json, metric, logfmt, influx, statsd, "
+                    "csv:COLUMNS, tsv:COLUMNS, "
                     "regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, nginx:FORMAT, alb, caddy, elb, "
                     "haproxy, s3, traefik or "
                     "traefik_json (did you mean \"json\"?)\n");

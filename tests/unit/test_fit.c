@@ -134,6 +134,7 @@ static const struct fitting cases[] = {
     {{"{\"name\":\"a\",\"value\":1,\"ts\":1600000000}"}, "metric", NULL},
     {{"{\"name\":\"a\",\"ts\":1600000000}"}, "json", NULL},
     {{"ts=2020-01-01T00:00:00Z level=info msg=\"a b\""}, "logfmt", NULL},
+    {{"cpu,host=a usage=1.5,up=true 1600000000000000000"}, "influx", NULL},
     {{"t=2020-01-01T00:00:00Z lvl=info"}, "logfmt, time: /t", NULL},
     {{"level=info msg=\"a b\""}, NONE, NULL},
 };
