@@ -182,9 +182,13 @@ static void refuse_messages(struct load *ld, const struct pair *pr, const struct
     text_fini(&origin);
 }
 
-/* Refuses to depend on the #Fields: of other messages: nothing finds it again after a restart. */
-static void refuse_directives(struct load *ld, const struct pair *pr, const struct config_source *source)
+/* Refuses steps that need a file, or a message. The #Fields: of another message is not found again after a
+ * restart. */
+static void refuse_steps(struct load *ld, const struct pair *pr, const struct config_source *source)
 {
+    if (source->type != SOURCE_KAFKA && source->decode.steps[0].kind == STEP_MSGPACK)
+        document_problem(ld->d, pr->key->start_mark, pr->path,
+                         "found msgpack, expected that with type: kafka only: its values are no lines");
     if (source->type == SOURCE_KAFKA && decode_heeds_directives(&source->decode) &&
         source->decode.parts[0] == '\0')
         document_problem(ld->d, pr->key->start_mark, pr->path,
@@ -214,7 +218,7 @@ void load_source_read(struct load *ld, const struct pair *pr)
         document_problem(ld->d, pr->key->start_mark, pr->path, "%s", e.text);
     refuse_strangers(ld, pr, source);
     refuse_messages(ld, pr, source);
-    refuse_directives(ld, pr, source);
+    refuse_steps(ld, pr, source);
     if (source->type == SOURCE_KAFKA && source->topic == NULL)
         source->topic = xstrdup(source->name);
 }

@@ -37,6 +37,7 @@
     X(REGEX, "regex", "the line does not match the regular expression of decode as a whole")              \
     X(INFLUX, "influx", "expected the line protocol, as cpu,host=a usage_idle=97.5 1286720242000000000")  \
     X(STATSD, "statsd", "expected NAME:VALUE|TYPE, as page.hits:1|c|@0.1|#host:a")                        \
+    X(MSGPACK, "msgpack", "expected a value of MessagePack, not nested too deeply, with strings as keys") \
     X(INEXACT, "inexact", "it cannot be counted exactly: it is sampled, or relative to an earlier value") \
     X(MATCH_LIMIT, "match_limit", "the regular expression of decode takes too many steps for the line")   \
     X(FORMAT, "format", "the line does not fit the format here")

@@ -7,6 +7,7 @@
 #include "ingest/decode/format_run.h"
 #include "ingest/decode/json_step.h"
 #include "ingest/decode/metric_line.h"
+#include "ingest/decode/msgpack.h"
 #include "ingest/decode/syslog.h"
 #include "ingest/decode/text_step.h"
 
@@ -381,6 +382,27 @@ static enum chain_result unwrap_syslog(struct chain *c, struct level *l, struct 
     return CHAIN_END;
 }
 
+/* Writes the next value as JSON. CHAIN_END: the next step goes on with it. */
+static enum chain_result unwrap_msgpack(struct chain *c, struct level *l, struct reject *why,
+                                        struct slice *bytes)
+{
+    struct slice json;
+    const char *at, *end;
+    *bytes = slice_of(l->p, (size_t)(l->end - l->p));
+    l->is_done = true;
+    if (bytes->len == 0)
+        return refuse(why, REJECT_EMPTY, 1);
+    if (bytes->len > c->line_max)
+        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+    end = msgpack_to_json(*bytes, &c->memory, &json, &at);
+    if (end == NULL)
+        return refuse(why, REJECT_MSGPACK, (size_t)(at - bytes->ptr) + 1);
+    l->p = end;
+    l->is_done = end == l->end;
+    go_inside(c, json);
+    return CHAIN_END;
+}
+
 static bool is_space(char byte, bool or_feed)
 {
     return byte == ' ' || byte == '\t' || byte == '\r' || (or_feed && byte == '\n');
@@ -528,6 +550,9 @@ static enum chain_result next_of_any(struct chain *c, struct event *ev, struct r
             return next_event_values(c, l, ev, why, bytes);
         case STEP_SYSLOG:
             what = unwrap_syslog(c, l, why, bytes);
+            break;
+        case STEP_MSGPACK:
+            what = unwrap_msgpack(c, l, why, bytes);
             break;
         case STEP_JSON_STRING:
         case STEP_JSON:

@@ -34,6 +34,7 @@ const char *const decode_step_names[] = {"auto",
                                          "combined",
                                          "vhost_combined",
                                          "syslog",
+                                         "msgpack",
                                          "json:/POINTER",
                                          "json",
                                          "metric",
@@ -58,8 +59,8 @@ const char *const decode_step_names[] = {"auto",
 
 /* The names of steps that have nothing but a name. */
 static const char *const plain_steps[] = {
-    [STEP_SYSLOG] = "syslog", [STEP_JSON] = "json",     [STEP_METRIC] = "metric", [STEP_LOGFMT] = "logfmt",
-    [STEP_W3C] = "w3c",       [STEP_INFLUX] = "influx", [STEP_STATSD] = "statsd"};
+    [STEP_SYSLOG] = "syslog", [STEP_MSGPACK] = "msgpack", [STEP_JSON] = "json",     [STEP_METRIC] = "metric",
+    [STEP_LOGFMT] = "logfmt", [STEP_W3C] = "w3c",         [STEP_INFLUX] = "influx", [STEP_STATSD] = "statsd"};
 
 /* The names of steps that a colon and a text of up to the end follow. */
 static const char *const named_steps[] = {
@@ -211,13 +212,14 @@ static bool add_step(struct decode *d, struct slice text, struct err *e)
         return err_set(e, EX_CONFIG, "found %zu bytes behind %s, expected a text of at most %d", parts.len,
                        named_steps[step.kind], DECODE_PARTS_BYTES - 1);
     if (!is_named && !is_format && !parse_step(text, &step))
-        return refuse(e, text,
-                      "auto, common, combined, vhost_combined, syslog, json:/POINTER, json, metric, logfmt, "
-                      "influx, statsd, "
-                      "csv:COLUMNS, tsv:COLUMNS, regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, "
-                      "nginx:FORMAT, alb, caddy, "
-                      "elb, haproxy, s3, traefik or traefik_json",
-                      decode_step_names);
+        return refuse(
+            e, text,
+            "auto, common, combined, vhost_combined, syslog, msgpack, json:/POINTER, json, metric, logfmt, "
+            "influx, statsd, "
+            "csv:COLUMNS, tsv:COLUMNS, regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, "
+            "nginx:FORMAT, alb, caddy, "
+            "elb, haproxy, s3, traefik or traefik_json",
+            decode_step_names);
     if (d->step_count > 0 && makes_events(d->steps[d->step_count - 1].kind))
         return refuse(e, text, "nothing behind the step that makes events", NULL);
     if (d->step_count == DECODE_STEPS_MAX)
@@ -319,53 +321,6 @@ bool decode_set_metric(struct decode *d, enum metric_member member, struct slice
     return true;
 }
 
-static bool check_origins(const struct decode *d, enum decode_step_kind last, struct err *e)
-{
-    bool has_json = false;
-    for (size_t i = 0; i < d->step_count; i++)
-        has_json |= decode_step_reads_json(d->steps[i].kind);
-    for (size_t i = 0; i < d->origin_count; i++) {
-        const struct origin *o = &d->origins[i];
-        if ((d->constants >> o->field & 1) != 0)
-            return err_set(e, EX_CONFIG, "found the field %s in the path and in fields, expected it in one",
-                           field_name(o->field));
-        if (o->kind == ORIGIN_TAG && last != STEP_METRIC)
-            return err_set(e, EX_CONFIG, "found tag:%s, expected it only where decode ends in metric",
-                           o->text);
-        if (o->kind == ORIGIN_POINTER && !has_json)
-            return err_set(e, EX_CONFIG, "found %s, expected a pointer only where decode has a JSON step",
-                           o->text);
-    }
-    return true;
-}
-
-static bool check_metric(const struct decode *d, struct err *e)
-{
-    for (int i = 0; i < METRIC_MEMBER_COUNT; i++) {
-        for (int k = 0; k < i; k++) {
-            if (strcmp(d->metric[i], d->metric[k]) == 0)
-                return err_set(e, EX_CONFIG, "found \"%s\" twice, expected a metric's members to differ",
-                               d->metric[i]);
-        }
-    }
-    return true;
-}
-
-static bool check_time(const struct decode *d, enum decode_step_kind last, struct err *e)
-{
-    bool has_parts = decode_step_has_parts(last);
-    if (d->time_pointer[0] == '\0' || last == STEP_JSON)
-        return true;
-    if (!has_parts || last == STEP_W3C)
-        return err_set(
-            e, EX_CONFIG,
-            "found %s, expected a time's pointer only where decode ends in json, logfmt, csv, tsv or regex",
-            d->time_pointer);
-    return (d->time_pointer[1] != '\0' && strpbrk(d->time_pointer + 1, "/~") == NULL) ||
-           err_set(e, EX_CONFIG, "found %s, expected a time's pointer of one name, as /when",
-                   d->time_pointer);
-}
-
 static uint64_t with_derived(enum field f)
 {
     bool is_target = f == FIELD_TARGET || f == FIELD_PATH; /* a path with a query is one, too */
@@ -406,17 +361,6 @@ static bool finish_parts(struct decode *d, enum decode_step_kind last, struct er
                    d->time_pointer[0] != '\0' ? d->time_pointer + 1 : "time", named_steps[last]);
 }
 
-/* The #Fields: of a file is known at every place of it. Elsewhere names must be given. */
-static bool check_w3c(const struct decode *d, enum decode_step_kind last, struct err *e)
-{
-    if (last != STEP_W3C || (d->parts[0] == '\0' && d->step_count == 1))
-        return true;
-    if (d->parts[0] == '\0')
-        return err_set(e, EX_CONFIG,
-                       "found w3c behind another step, expected its names: {w3c: date time c-ip}");
-    return w3c_names_are_good(slice_text(d->parts), !d->time_is_brokers, e);
-}
-
 /* Adds the preset's fields that the configuration does not say otherwise. */
 static bool finish_preset(struct decode *d, struct err *e)
 {
@@ -445,8 +389,7 @@ bool decode_finish(struct decode *d, struct err *e)
         return err_set(
             e, EX_CONFIG,
             "found a format without a time, expected one such as %%t or $time_local, or time: broker");
-    if (!finish_preset(d, e) || !check_time(d, last, e) || !check_origins(d, last, e) ||
-        !check_metric(d, e) || !check_w3c(d, last, e) ||
+    if (!finish_preset(d, e) || !decode_check(d, last, e) ||
         (decode_step_names_parts(last) && !finish_parts(d, last, e)))
         return false;
     if (d->step_count == 0)

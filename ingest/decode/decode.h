@@ -6,6 +6,7 @@
  *   decode: [json:/message, combined]    a line in an envelope (Filebeat, Fluent Bit, Vector): the string at
  *                                        a JSON pointer (RFC 6901)
  *   decode: [{apache: '%h %l …'}]        a line in a format as Apache's or nginx's configuration has it
+ *   decode: [msgpack, json]              MessagePack, as Fluent Bit writes it, made JSON for the next step
  *   decode: [json]                       a log event in JSON, its fields by path
  *   decode: [metric]                     {"name": …, "ts": …, "value": …, "tags": {…}}; one or an array
  *   decode: [logfmt]                     a line of KEY=VALUE pairs, its fields by key
@@ -17,8 +18,8 @@
  *   fields: {userid: tag:userid, dc: header:dc, device: key, part: partition, path: /request/uri}
  *   time: /@timestamp                    or `broker`: the message's timestamp
  *
- * Steps   : any number of steps that unwrap (syslog, json:/pointer), then one that makes events; at most
- *           DECODE_STEPS_MAX; none means [auto].
+ * Steps   : any number of steps that unwrap (syslog, msgpack, json:/pointer), then one that makes events; at
+ *           most DECODE_STEPS_MAX; none means [auto].
  * Fields  : NAME: ORIGIN. NAME is a field of event.h, or becomes an own field. ORIGIN is a JSON pointer (into
  *           the innermost JSON), tag:NAME, header:NAME, key, topic, partition or timestamp. It adds a field
  *           to the event of the last step; if the origin has a text, it replaces the event's field.
@@ -55,6 +56,7 @@
 
 enum decode_step_kind {
     STEP_SYSLOG,
+    STEP_MSGPACK,
     STEP_JSON_STRING,
     STEP_LINE,
     STEP_JSON,
@@ -146,6 +148,9 @@ bool decode_set_metric(struct decode *d, enum metric_member member, struct slice
                        struct err *e) MUST_CHECK;
 /* Call it after the last piece: checks the whole, and adds [auto] if there is no step. */
 bool decode_finish(struct decode *d, struct err *e) MUST_CHECK;
+
+/* For decode_finish() only: do the pieces fit together? decode_check.c has it. */
+bool decode_check(const struct decode *d, enum decode_step_kind last, struct err *e) MUST_CHECK;
 
 /* May events have this field? True for built-in fields that the last step knows, fields of `fields`,
  * constants, and any own field if the decoding is open. */
