@@ -16,6 +16,6 @@
 #define MSGPACK_DEPTH_MAX 64
 #define MSGPACK_GROWTH    6
 
-/* Takes the value at the beginning of `bytes`; returns the byte behind it. NULL: it is broken or too deep, and
- * *at says where. */
+/* Takes the value at the beginning of `bytes`; returns the byte behind it. NULL: it is broken or too deep,
+ * and *at says where. */
 const char *msgpack_to_json(struct slice bytes, struct arena *memory, struct slice *json, const char **at);
