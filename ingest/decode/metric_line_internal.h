@@ -21,7 +21,8 @@ struct metric_line {
     size_t tag_count;
     int64_t at_ms;
     /* of statsd */
-    struct slice type, rate; /* "c"; rate.ptr NULL: none */
+    struct slice type, rate;             /* "c"; rate.ptr NULL: none */
+    enum field type_field, member_field; /* FIELD_MAX: no report uses it */
 };
 
 /* Notes a tag if a field has its name. Of two tags of one name the last counts. */

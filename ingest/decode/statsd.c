@@ -115,10 +115,9 @@ static bool number_of(const struct metric_line *m, struct slice text, int64_t *v
     return true;
 }
 
-static void put_own(const struct metric_line *m, const char *name, struct slice text, struct event *ev)
+static void put_own(struct event *ev, enum field f, struct slice text)
 {
-    enum field f;
-    if (field_parse(slice_text(name), &f) && (m->tag_fields >> f & 1) != 0)
+    if ((unsigned)f < FIELD_MAX)
         chain_field_put(ev, f, text, false);
 }
 
@@ -131,9 +130,9 @@ bool statsd_next(struct metric_line *m, struct arena *memory, struct event *ev, 
     int64_t value;
     m->p = to < bar ? to + 1 : NULL;
     chain_field_put(ev, FIELD_NAME, m->name, false);
-    put_own(m, "type", slice_text(type_name(m->type)), ev);
+    put_own(ev, m->type_field, slice_text(type_name(m->type)));
     if (is_set && text.len > 0) {
-        put_own(m, "member", text, ev);
+        put_own(ev, m->member_field, text);
         return true;
     }
     if (!is_set && number_of(m, text, &value, &reason)) {
