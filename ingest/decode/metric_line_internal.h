@@ -21,6 +21,7 @@ struct metric_line {
     size_t tag_count;
     int64_t at_ms;
     /* of statsd */
+    const char *values_end;              /* the bar behind the values */
     struct slice type, rate;             /* "c"; rate.ptr NULL: none */
     enum field type_field, member_field; /* FIELD_MAX: no report uses it */
 };

@@ -78,6 +78,7 @@ bool statsd_begin(struct metric_line *m, struct arena *memory, struct reject *wh
             return false;
     }
     m->p = colon + 1;
+    m->values_end = bar;
     return true;
 }
 
@@ -124,7 +125,7 @@ static void put_own(struct event *ev, enum field f, struct slice text)
 bool statsd_next(struct metric_line *m, struct arena *memory, struct event *ev, struct reject *why)
 {
     bool is_set = slice_is(m->type, "s");
-    const char *bar = find(m->p, m->end, '|'), *from = m->p, *to = is_set ? bar : find(from, bar, ':');
+    const char *bar = m->values_end, *from = m->p, *to = is_set ? bar : find(from, bar, ':');
     struct slice text = slice_of(from, (size_t)(to - from));
     enum reject_reason reason = REJECT_STATSD;
     int64_t value;
