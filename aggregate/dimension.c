@@ -82,7 +82,7 @@ static size_t sink_finish(struct sink *s)
     if (!s->cut && dimension_is_other(slice_of(s->out, s->len))) {
         s->len = 0;
         sink_add_escaped(s, (unsigned char)DIMENSION_OTHER[0]);
-        sink_add(s, DIMENSION_OTHER + 1, DIMENSION_OTHER_BYTES - 1);
+        sink_add(s, &DIMENSION_OTHER[1], DIMENSION_OTHER_BYTES - 1);
     }
     if (!s->cut)
         return s->len;
