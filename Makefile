@@ -12,7 +12,7 @@ MAKEFLAGS += --jobs=$(shell nproc) --no-print-directory
 endif
 
 # Lowest first: a folder includes itself and the folders before it.
-FOLDERS  := base ingest ingest/file ingest/decode ingest/kafka aggregate store store/common store/mem store/sqlite \
+FOLDERS  := base ingest ingest/file ingest/derive ingest/decode ingest/kafka aggregate store store/common store/mem store/sqlite \
             $(addprefix store/mongo/,wire handle doc ledger send raw writer catalog job admin) store/mongo store/backend \
             stats query prom web config daemon/service daemon/count daemon daemon/file daemon/topic verify cli/top cli
 STAGES   := $(sort $(foreach f,$(FOLDERS),$(firstword $(subst /, ,$f))))

@@ -42,6 +42,7 @@ bool report_init(struct report *r, struct slice name, int generation, struct err
 
 void report_fini(struct report *r)
 {
+    free(r->given);
     free(r->definition);
     *r = (struct report){0};
 }
@@ -64,14 +65,6 @@ int report_find_measure(const struct report *r, struct slice name)
     return -1;
 }
 
-static size_t name_len(struct slice text)
-{
-    size_t n = 0;
-    while (n < text.len && n + 1 < FIELD_NAME_BYTES && slice_is_name(slice_of(text.ptr, n + 1), n + 2))
-        n++;
-    return n;
-}
-
 struct slice report_piece_field(enum report_piece kind, struct slice text)
 {
     if (kind == PIECE_OTHER)
@@ -81,7 +74,7 @@ struct slice report_piece_field(enum report_piece kind, struct slice text)
     while (kind != PIECE_DIMENSION && skip < text.len && text.ptr[skip] == ' ')
         skip++;
     struct slice from = slice_of(text.ptr + skip, text.len - skip);
-    struct slice name = slice_of(from.ptr, name_len(from)), none = slice_of(text.ptr, 0);
+    struct slice name = slice_of(from.ptr, field_name_len(from)), none = slice_of(text.ptr, 0);
     const char *next = from.ptr + name.len, *end = from.ptr + from.len;
     while (next < end && *next == ' ' && kind != PIECE_DIMENSION)
         next++;
@@ -165,6 +158,12 @@ bool report_add_measure(struct report *r, struct slice name, struct slice expres
     return true;
 }
 
+void report_set_given(struct report *r, struct slice lines)
+{
+    ASSERT(r->given == NULL && (lines.len == 0 || lines.ptr[lines.len - 1] == '\n'));
+    r->given = lines.len > 0 ? xstrndup(lines.ptr, lines.len) : NULL;
+}
+
 void report_merge_mixed(const struct report *r, int64_t *to, const int64_t *from)
 {
     for (size_t i = 0; i < r->measure_count; i++) {
@@ -228,6 +227,10 @@ static char *write_definition(const struct report *r)
         text_printf(&out, "measure %s %s\n", r->measures[i].name, r->measures[i].expression);
     if (r->layout != LAYOUT_DAY)
         text_printf(&out, "layout %s\n", report_layout_names[r->layout]);
+    for (const char *line = r->given, *end; line != NULL && *line != '\0'; line = end + 1) {
+        end = strchr(line, '\n');
+        text_printf(&out, "given %.*s\n", (int)(end - line), line);
+    }
     return out.ptr;
 }
 
@@ -268,6 +271,15 @@ static bool read_layout(struct report *r, struct slice name, struct err *e)
     return true;
 }
 
+static bool read_given(struct report *r, struct slice line)
+{
+    size_t len = r->given != NULL ? strlen(r->given) : 0;
+    r->given = xrealloc(r->given, len + line.len + 2);
+    memcpy(r->given + len, line.ptr, line.len);
+    memcpy(r->given + len + line.len, "\n", 2);
+    return true;
+}
+
 /* Reads one line of a definition; its first word is the kind of the rest. */
 static bool read_line(struct report *r, struct slice line, struct err *e)
 {
@@ -282,6 +294,8 @@ static bool read_line(struct report *r, struct slice line, struct err *e)
         return know_field(PIECE_CONDITION, rest, e) && report_add_condition(r, rest, e);
     if (slice_is(word, "layout"))
         return read_layout(r, rest, e);
+    if (slice_is(word, "given"))
+        return read_given(r, rest);
     const char *second = rest.len > 0 ? memchr(rest.ptr, ' ', rest.len) : NULL;
     if (slice_is(word, "measure") && second != NULL) {
         struct slice name = slice_of(rest.ptr, (size_t)(second - rest.ptr));
@@ -289,7 +303,7 @@ static bool read_line(struct report *r, struct slice line, struct err *e)
         return know_field(PIECE_MEASURE, expression, e) && report_add_measure(r, name, expression, e);
     }
     char quote[SUGGEST_QUOTE_BYTES];
-    return err_set(e, EX_DATAERR, "found %s, expected by, where, measure or layout",
+    return err_set(e, EX_DATAERR, "found %s, expected by, where, measure, layout or given",
                    suggest_quote(line, quote));
 }
 

@@ -11,9 +11,11 @@
  *              measure hits count
  *              measure bytes sum(bytes)
  *              layout hour
+ *              given hour_of_day Europe/Berlin
  *
  *            one line each, dimensions and measures in the user's order (that of keys and cells),
- *            conditions sorted, each once; no line for the layout of days.
+ *            conditions sorted, each once; no line for the layout of days. `given` has settings by which
+ *            fields of the report are made, as text (ingest/derive/derive.h).
  * Names    : reports, sources and measures: [a-z][a-z0-9_]*; a dimension's name is its text. A measure may
  *            not have the name of a dimension.
  * Limits   : REPORT_DIMENSIONS_MAX, REPORT_MEASURES_MAX, REPORT_CONDITIONS_MAX; more is a config error.
@@ -65,6 +67,7 @@ struct report {
     struct condition conditions[REPORT_CONDITIONS_MAX]; /* all must hold */
     size_t column_count;                                /* columns of all measures, in their order */
     bool is_additive;                                   /* all measures merge by adding each column */
+    char *given;                                        /* lines behind "given ", owned; NULL: none */
     char *definition;                                   /* canonical text, owned */
 };
 
@@ -75,6 +78,8 @@ bool report_add_dimension(struct report *r, struct slice text, struct err *e) MU
 bool report_add_condition(struct report *r, struct slice text, struct err *e) MUST_CHECK;
 bool report_add_measure(struct report *r, struct slice name, struct slice expression,
                         struct err *e) MUST_CHECK;
+/* Sets the settings of its fields: lines that each end with a line feed. Pre: it has none yet. */
+void report_set_given(struct report *r, struct slice lines);
 /* Call it after the last piece: checks the whole and writes the definition. Without measures the report gets
  * hits and bytes. */
 bool report_finish(struct report *r, struct err *e) MUST_CHECK;

@@ -287,7 +287,7 @@ int cmd_backfill(int argc, char **argv)
         return options_bad_usage("backfill", "which REPORT?");
     rq.name = argv[0];
     rq.paths = argv + 1;
-    rq.config = options_load(file, store_url, &status);
+    rq.config = options_load_to_decode(file, store_url, &rq.decode.steps, &status);
     if (rq.config == NULL)
         return status;
     log_set_level(rq.config->log.level);

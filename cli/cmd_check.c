@@ -58,7 +58,7 @@ static int check(const char *file, bool print, bool secrets)
 {
     struct text out = {0};
     int code = EX_OK;
-    struct config *c = options_load(file, NULL, &code);
+    struct config *c = options_load_to_decode(file, NULL, NULL, &code);
     if (c == NULL)
         return code;
     struct err e;

@@ -137,7 +137,7 @@ int cmd_explain(int argc, char **argv)
         code = take_operands(&args, argc, argv);
     if (code != 0)
         return code == OPTIONS_DONE ? EX_OK : code;
-    struct config *c = options_load(args.config_file, NULL, &code);
+    struct config *c = options_load_to_decode(args.config_file, NULL, &args.decode.steps, &code);
     if (c == NULL)
         return code;
     code = explain_all(&args, c);

@@ -231,7 +231,7 @@ int cmd_forget(int argc, char **argv)
     if (argc != 1)
         return options_bad_usage("forget", "which SOURCE or REPORT? Name one");
     rq.what = argv[0];
-    rq.config = options_load(file, store_url, &status);
+    rq.config = options_load_to_decode(file, store_url, &rq.decode.steps, &status);
     if (rq.config == NULL)
         return status;
     status = EX_OK;

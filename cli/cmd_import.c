@@ -366,7 +366,7 @@ int cmd_import(int argc, char **argv)
     int status = parse_options(&im, &argc, &argv);
     if (status != 0)
         return status == OPTIONS_DONE ? EX_OK : status;
-    im.config = options_load(im.config_file, im.store_url, &status);
+    im.config = options_load_to_decode(im.config_file, im.store_url, &im.decode.steps, &status);
     if (im.config == NULL)
         return status;
     log_set_level(im.config->log.level);

@@ -294,7 +294,7 @@ int cmd_run(int argc, char **argv)
     int status = parse_options(&run, argc, argv);
     if (status != 0)
         return status == OPTIONS_DONE ? EX_OK : status;
-    run.config = options_load(run.config_file, run.store_url, &status);
+    run.config = options_load_to_decode(run.config_file, run.store_url, NULL, &status);
     if (run.config == NULL)
         return status;
     mem_keep_freed();

@@ -340,7 +340,7 @@ int cmd_verify(int argc, char **argv)
     if (status != 0)
         return status == OPTIONS_DONE ? EX_OK : status;
     rq.paths = argv;
-    rq.config = options_load(file, store_url, &status);
+    rq.config = options_load_to_decode(file, store_url, &rq.decode.steps, &status);
     if (rq.config == NULL)
         return status;
     if (rq.store_only && (argc > 0 || rq.decode.text != NULL || rq.source_id != NULL))

@@ -47,7 +47,10 @@ static void write_field(const struct explained *a, enum field f, struct text *ou
     text_json(out, a->ev->field[f]);
     if (explain_number(a->ev, f, number))
         text_printf(out, ",\"number\":%s", number);
-    if ((a->by->constants->bits >> f & 1) != 0)
+    const char *source = chain_derived_from(a->by->chain, f);
+    if (source != NULL)
+        text_printf(out, ",\"made_of\":\"%s\"", source);
+    else if ((a->by->constants->bits >> f & 1) != 0)
         text_puts(out, ",\"made_by\":\"path\"");
     else if (at.is_known)
         write_place(at, out);

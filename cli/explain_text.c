@@ -63,7 +63,10 @@ static void print_place(const struct explained *a, enum field f, struct text *ou
 {
     const struct chain *c = a->by->chain;
     struct place at = place_of(c, a->ev->field[f]);
-    if ((a->by->constants->bits >> f & 1) != 0) {
+    const char *source = chain_derived_from(c, f);
+    if (source != NULL) {
+        text_printf(out, "made of %s", source);
+    } else if ((a->by->constants->bits >> f & 1) != 0) {
         text_puts(out, "set by the file's path");
     } else if (!at.is_known) {
         text_printf(out, "made by step %zu", chain_step(c) + 1);

@@ -196,3 +196,20 @@ struct config *options_load(const char *file, const char *store_url, int *code)
     config_free(c);
     return NULL;
 }
+
+struct config *options_load_to_decode(const char *file, const char *store_url, struct decode *decode,
+                                      int *code)
+{
+    struct config *c = options_load(file, store_url, code);
+    struct err e;
+    if (c == NULL)
+        return NULL;
+    if (decode != NULL)
+        decode->derive = &c->derive;
+    if (derive_open(&c->derive, &e))
+        return c;
+    fprintf(stderr, "%s%s: %s\n", log_error_prefix(), file != NULL ? file : "built-in", e.text);
+    *code = e.code;
+    config_free(c);
+    return NULL;
+}

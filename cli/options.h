@@ -59,3 +59,7 @@ void options_end_by_pipe(void);
 /* Load the configuration of `-c file` (NULL: the built-in one) with the store of `--store url` (NULL: the
  * configured one). NULL: errors were printed on standard error, and *code is the exit status. */
 struct config *options_load(const char *file, const char *store_url, int *code);
+/* As options_load(), for a command that decodes: also opens what derived fields need, and has `decode`, which
+ * an option gave, make them. NULL: no option can. */
+struct config *options_load_to_decode(const char *file, const char *store_url, struct decode *decode,
+                                      int *code);

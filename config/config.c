@@ -27,6 +27,7 @@ void config_free(struct config *c)
     free(c->sources);
     free(c->reports);
     free(c->references);
+    derive_fini(&c->derive);
     free(c->kafka.brokers);
     free(c->kafka.group);
     free(c->kafka.instance);

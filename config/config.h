@@ -3,7 +3,8 @@
  * Table  : config/keys.def lists every key once: path, type, unit, range, default, reloadable, help. The
  *          reader, `tallyd check --print` and docs/CONFIG.md all come from it.
  * Fields : sources are read before reports, whatever their order. A report may use the fields of event.h
- *          and the fields that a source names in `fields`; if a decoding is open (decode.h), any other too.
+ *          and the fields that a source names in `fields`, and those of derive.h; if a decoding is open
+ *          (decode.h), any other too.
  * Secrets: ${NAME} in a value is replaced from the environment ($${ stands for ${). Secrets, store.url and
  *          values of kafka.properties may be file:PATH: the content of that file. Reports and decodings take
  *          neither, since counts must not depend on the environment. config_print() and errors show the
@@ -19,6 +20,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "ingest/decode/decode.h"
+#include "ingest/derive/derive.h"
 #include "ingest/file/pattern.h"
 #include "ingest/kafka/conf.h"
 #include "store/store.h"
@@ -66,6 +68,8 @@ struct config {
     struct config_reference *references;
     size_t reference_count;
 
+    struct decode any_line; /* [auto], for a file that belongs to no source */
+    struct derive derive;   /* borrowed by the decodings; not opened */
     struct {
         char *brokers; /* "a:9092,b:9092"; NULL: no source needs them */
         char *group;

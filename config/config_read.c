@@ -11,19 +11,20 @@
 static struct config *new_config(void)
 {
     struct config *c = xcalloc(1, sizeof *c);
+    struct err e;
     keys_set_defaults(KEY_OF_config, c);
+    decode_init(&c->any_line);
+    c->any_line.derive = &c->derive;
+    bool good = decode_finish(&c->any_line, &e);
+    ASSERT(good);
     return c;
 }
 
 static void add_default_source(struct config *c)
 {
-    struct err e;
     c->sources = xrealloc(c->sources, sizeof *c->sources);
-    c->sources[c->source_count++] = (struct config_source){.name = xstrdup("access")};
-    decode_init(&c->sources->decode);
+    c->sources[c->source_count++] = (struct config_source){.name = xstrdup("access"), .decode = c->any_line};
     keys_set_defaults(KEY_OF_config_source, c->sources);
-    bool good = decode_finish(&c->sources->decode, &e);
-    ASSERT(good);
 }
 
 static void add_default_report(struct config *c, const char *name, const char *dimension)

@@ -264,12 +264,14 @@ void load_document(struct config *c, struct document *d)
         return;
     c->sources = xcalloc(CONFIG_SOURCES_MAX, sizeof *c->sources);
     c->reports = xcalloc(CONFIG_REPORTS_MAX, sizeof *c->reports);
-    /* Sources first, since reports refer to their fields. */
+    /* Sources refer to settings of derived fields, reports to both. */
+    if (document_find(d, root, "", "derive", &pr))
+        read_section(&ld, &pr);
     if (document_find(d, root, "", "sources", &pr))
         read_section(&ld, &pr);
     ld.sources_are_good = d->problem_count == 0;
     for (size_t i = 0; document_next(d, root, "", &i, &pr);) {
-        if (!slice_is(pr.name, "sources"))
+        if (!slice_is(pr.name, "sources") && !slice_is(pr.name, "derive"))
             read_section(&ld, &pr);
     }
     load_source_rules(&ld);

@@ -34,6 +34,9 @@ void load_source_properties(struct load *ld, const struct key *k, const struct p
 /* Checks the rules between sources and sections; call it after all of them are loaded. */
 void load_source_rules(struct load *ld);
 
+/* Asks for a derived field, if `name` is one and some source does not say itself where it comes from. False:
+ * it cannot be; *e says why. */
+bool load_ask_derived(struct load *ld, struct slice name, bool *is_derived, struct err *e) MUST_CHECK;
 void load_report_read(struct load *ld, const struct pair *pr);
 /* May a report use the field that the piece names, if it names one? If not, a problem is noted. If the
  * sources had problems, nobody knows: false, without a problem of its own. */

@@ -195,6 +195,14 @@ static void refuse_steps(struct load *ld, const struct pair *pr, const struct co
                          "found w3c without names, expected them with type: kafka: {w3c: date time c-ip}");
 }
 
+static bool ask_for_raw(struct load *ld, const struct raw *r, struct err *e)
+{
+    bool good = true, is_derived;
+    for (size_t i = 0; i < r->field_count && good; i++)
+        good = load_ask_derived(ld, slice_text(r->fields[i].name), &is_derived, e);
+    return good;
+}
+
 void load_source_read(struct load *ld, const struct pair *pr)
 {
     struct config *c = ld->c;
@@ -205,6 +213,7 @@ void load_source_read(struct load *ld, const struct pair *pr)
     source->raw.number = (uint32_t)c->source_count;
     ld->source_marks[c->source_count++] = pr->key->start_mark;
     decode_init(&source->decode);
+    source->decode.derive = &c->derive;
     keys_set_defaults(KEY_OF_config_source, source);
     if (!slice_is_name(pr->name, REPORT_NAME_BYTES))
         document_problem(ld->d, pr->key->start_mark, pr->path,
@@ -214,7 +223,8 @@ void load_source_read(struct load *ld, const struct pair *pr)
     load_keys(ld, "sources", pr->path, pr->value, source);
     if (problems < ld->d->problem_count)
         return;
-    if (!decode_finish(&source->decode, &e) || !raw_finish(&source->raw, &source->decode, &e))
+    if (!decode_finish(&source->decode, &e) || !ask_for_raw(ld, &source->raw, &e) ||
+        !raw_finish(&source->raw, &source->decode, &e))
         document_problem(ld->d, pr->key->start_mark, pr->path, "%s", e.text);
     refuse_strangers(ld, pr, source);
     refuse_messages(ld, pr, source);

@@ -131,10 +131,8 @@ void setup_constants(const struct config *c, const char *path, const char *other
 
 const struct decode *setup_decode(const struct config *c, const char *path, const char *other_path)
 {
-    static const struct decode any_line = {.steps = {{.kind = STEP_LINE, .format = CLF_AUTO}},
-                                           .step_count = 1};
     const struct config_source *source = choose_source(c, path, other_path);
-    return source != NULL ? &source->decode : &any_line;
+    return source != NULL ? &source->decode : &c->any_line;
 }
 
 const struct config_source *setup_source(const struct config *c, const char *path)

@@ -42,11 +42,29 @@ bool field_parse(struct slice name, enum field *f)
     return false;
 }
 
+static bool is_parameter_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+}
+
+size_t field_name_len(struct slice text)
+{
+    size_t prefix = strlen(FIELD_QUERY_PREFIX), n = prefix;
+    if (slice_begins(text, slice_of(FIELD_QUERY_PREFIX, prefix))) {
+        while (n < text.len && n + 1 < FIELD_NAME_BYTES && is_parameter_byte(text.ptr[n]))
+            n++;
+        return n > prefix ? n : 0;
+    }
+    for (n = 0; n < text.len && n + 1 < FIELD_NAME_BYTES && slice_is_name(slice_of(text.ptr, n + 1), n + 2);)
+        n++;
+    return n;
+}
+
 bool field_intern(struct slice name, enum field *f)
 {
     if (field_parse(name, f))
         return true;
-    if (!slice_is_name(name, FIELD_NAME_BYTES))
+    if (name.len == 0 || field_name_len(name) != name.len)
         return false;
     pthread_mutex_lock(&own_lock);
     bool known = field_parse(name, f);

@@ -38,9 +38,10 @@ enum field {
     FIELD_COUNT  /* number of built-in fields; own fields are FIELD_COUNT … FIELD_MAX - 1 */
 };
 
-#define FIELD_MAX        64
-#define FIELD_OWN_MAX    (FIELD_MAX - FIELD_COUNT)
-#define FIELD_NAME_BYTES 32 /* with its NUL */
+#define FIELD_MAX          64
+#define FIELD_OWN_MAX      (FIELD_MAX - FIELD_COUNT)
+#define FIELD_NAME_BYTES   32       /* with its NUL */
+#define FIELD_QUERY_PREFIX "query:" /* of the own field that a parameter of the target is (derive/derive.h) */
 
 /* A status or size above this is rejected, so that sums stay within int64 for 2^17 such events. */
 #define EVENT_NUMBER_MAX  ((int64_t)1 << 46)
@@ -92,8 +93,11 @@ int field_count(void);
  * text lives as long as the process. */
 const char *field_name(enum field f);
 bool field_parse(struct slice name, enum field *f);
-/* As field_parse(), but makes an unknown name an own field. False: it is no name ([a-z][a-z0-9_]*, shorter
- * than FIELD_NAME_BYTES), or there are FIELD_OWN_MAX own fields already. Any thread. */
+/* The length of the longest name of a field at the start of the text: [a-z][a-z0-9_]*, or FIELD_QUERY_PREFIX
+ * and letters, digits, - and _; shorter than FIELD_NAME_BYTES. */
+size_t field_name_len(struct slice text);
+/* As field_parse(), but makes an unknown name an own field. False: it is no name, or there are FIELD_OWN_MAX
+ * own fields already. Any thread. */
 bool field_intern(struct slice name, enum field *f);
 /* Can number[] hold this field's value? For an own field it does if the text is a number. */
 bool field_is_number(enum field f);

@@ -78,9 +78,12 @@ static void handed_free(struct handed *h)
 static bool choose_decode(const struct desk *d, const struct handover_request *rq, struct handed *h,
                           struct err *e)
 {
-    if (rq->decode[0] != '\0')
-        return setup_parse_decode(rq->decode, &h->decode, e) || err_prefix(e, "--decode");
-    h->decode = *setup_decode(d->options.config, rq->path, NULL);
+    bool is_given = rq->decode[0] != '\0';
+    if (is_given && !setup_parse_decode(rq->decode, &h->decode, e))
+        return err_prefix(e, "--decode");
+    if (!is_given)
+        h->decode = *setup_decode(d->options.config, rq->path, NULL);
+    h->decode.derive = &d->options.config->derive;
     return true;
 }
 

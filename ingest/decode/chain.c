@@ -10,6 +10,7 @@
 #include "ingest/decode/msgpack.h"
 #include "ingest/decode/syslog.h"
 #include "ingest/decode/text_step.h"
+#include "ingest/derive/derived.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,9 +37,10 @@ struct addition {
 };
 
 struct chain {
-    struct decoder with_constants; /* first: a struct chain is this decoder */
+    struct decoder with_more; /* first: a struct chain is this decoder */
     const struct decode *decode;
     const struct constants *constants; /* NULL: none */
+    struct derived *derived;           /* NULL: no field is made of others */
     size_t line_max;
     struct clf clf;
     struct format_run format;
@@ -83,13 +85,21 @@ static void add_additions(struct chain *c, struct json_step *innermost)
     }
 }
 
-/* The fast path's decoder of a line if there are constants. */
-static bool decode_with_constants(struct decoder *d, struct slice line, struct event *ev, struct reject *why)
+static void put_more(struct chain *c, struct event *ev)
+{
+    if (c->constants != NULL)
+        constants_put(c->constants, ev);
+    if (c->derived != NULL)
+        derived_put(c->derived, ev);
+}
+
+/* The fast path's decoder of a line if there are constants or derived fields. */
+static bool decode_with_more(struct decoder *d, struct slice line, struct event *ev, struct reject *why)
 {
     struct chain *c = (struct chain *)(void *)d;
     if (!decoder_decode(c->line, line, ev, why))
         return false;
-    constants_put(c->constants, ev);
+    put_more(c, ev);
     return true;
 }
 
@@ -108,7 +118,7 @@ struct chain *chain_new(const struct decode *d, size_t line_max)
     ASSERT(d->step_count > 0);
     struct chain *c = xcalloc(1, sizeof *c);
     struct json_step *innermost = NULL;
-    c->with_constants.decode = decode_with_constants;
+    c->with_more.decode = decode_with_more;
     c->decode = d;
     c->line_max = line_max;
     c->levels[0].is_done = true;
@@ -125,6 +135,7 @@ struct chain *chain_new(const struct decode *d, size_t line_max)
     }
     add_additions(c, innermost);
     c->innermost = innermost;
+    c->derived = derived_new(d->derive, decode_fields(d), &c->memory);
     chain_set_constants(c, NULL);
     return c;
 }
@@ -132,7 +143,8 @@ struct chain *chain_new(const struct decode *d, size_t line_max)
 void chain_set_constants(struct chain *c, const struct constants *constants)
 {
     c->constants = constants != NULL && constants->count > 0 ? constants : NULL;
-    c->needs_finish = c->decode->time_is_brokers || c->addition_count > 0 || c->constants != NULL;
+    c->needs_finish =
+        c->decode->time_is_brokers || c->addition_count > 0 || c->constants != NULL || c->derived != NULL;
 }
 
 void chain_free(struct chain *c)
@@ -143,6 +155,7 @@ void chain_free(struct chain *c)
         json_step_free(c->json[i]);
     text_step_free(c->text);
     metric_line_free(c->values);
+    derived_free(c->derived);
     arena_fini(&c->memory);
     free(c);
 }
@@ -153,7 +166,7 @@ struct decoder *chain_decoder(struct chain *c)
     bool is_plain = d->step_count == 1 && d->steps[0].kind == STEP_LINE && d->origin_count == 0;
     if (!is_plain || d->time_is_brokers)
         return NULL;
-    return c->constants != NULL ? &c->with_constants : c->line;
+    return c->constants != NULL || c->derived != NULL ? &c->with_more : c->line;
 }
 
 void chain_set_directive(struct chain *c, struct slice fields)
@@ -201,9 +214,17 @@ struct slice chain_text(const struct chain *c, size_t step)
     return slice_of(l->start, (size_t)(l->end - l->start));
 }
 
+const char *chain_derived_from(const struct chain *c, enum field f)
+{
+    bool is_made = c->derived != NULL && (derived_made(c->derived) >> f & 1) != 0;
+    return is_made ? derive_source(c->decode->derive, f) : NULL;
+}
+
 void chain_flush(struct chain *c)
 {
     arena_reset(&c->memory);
+    if (c->derived != NULL)
+        derived_flush(c->derived);
 }
 
 static enum chain_result refuse(struct reject *why, enum reject_reason reason, size_t column)
@@ -295,7 +316,8 @@ static enum chain_result add_fields(struct chain *c, struct event *ev, struct re
     return CHAIN_EVENT;
 }
 
-/* Adds the broker's time, the configured fields and the constants to an event of the last step. */
+/* Adds the broker's time, the configured fields, the constants and the derived fields to an event of the last
+ * step. */
 static __attribute__((noinline)) enum chain_result finish_event(struct chain *c, struct event *ev,
                                                                 struct reject *why)
 {
@@ -308,8 +330,7 @@ static __attribute__((noinline)) enum chain_result finish_event(struct chain *c,
     }
     if (c->addition_count > 0 && add_fields(c, ev, why) != CHAIN_EVENT)
         return CHAIN_REJECT;
-    if (c->constants != NULL)
-        constants_put(c->constants, ev);
+    put_more(c, ev);
     return CHAIN_EVENT;
 }
 

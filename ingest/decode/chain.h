@@ -14,6 +14,7 @@
  *           or the record's end: several events may be collected before they are counted.
  * Limits  : lines over line_max and JSON deeper than CHAIN_DEPTH_MAX are rejects. Undone escapes take memory
  *           until the next flush: at most the bytes of the records started since the last one.
+ * Derived : the fields of derive.h are made last, of the fields that the event then has.
  * Cost    : no allocation once the memory has grown to its use; one pass over JSON, without a tree.
  * Threads : one at a time; each ingest thread makes its own.
  * Errors  : none; text that does not fit is a reject with a reason and a column (in `bytes`).
@@ -41,8 +42,8 @@ void chain_free(struct chain *c);
 void chain_set_constants(struct chain *c, const struct constants *constants);
 
 /* The fast path for sources that find lines themselves: the decoder of a line, if records are plain lines and
- * the configuration adds nothing but constants. The caller checks the line's length. Valid until constants
- * are set. NULL: chain_start() and chain_next() are needed. */
+ * the configuration adds nothing but constants and derived fields. The caller checks the line's length. Valid
+ * until constants are set. NULL: chain_start() and chain_next() are needed. */
 struct decoder *chain_decoder(struct chain *c);
 
 /* The lines of a file that are started next stand behind this #Fields:, without its line feed; empty: behind
@@ -61,5 +62,7 @@ enum chain_result chain_next(struct chain *c, struct event *ev, struct reject *w
  * event or a reject. */
 size_t chain_step(const struct chain *c);
 struct slice chain_text(const struct chain *c, size_t step);
+/* What a field of the last event was made of, as derive_source(); NULL: it was not made of another. */
+const char *chain_derived_from(const struct chain *c, enum field f);
 /* Frees the chain's memory: slices of events since the last flush become invalid. */
 void chain_flush(struct chain *c);

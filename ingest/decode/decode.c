@@ -414,15 +414,19 @@ static uint64_t fields_of_last_step(const struct decode *d)
                                                                            : ~(~(uint64_t)0 << FIELD_COUNT);
 }
 
-bool decode_provides(const struct decode *d, enum field f)
+uint64_t decode_fields(const struct decode *d)
 {
     ASSERT(d->step_count > 0);
-    if (f >= FIELD_COUNT && decode_is_open(d))
-        return true;
     uint64_t fields = fields_of_last_step(d) | d->constants;
     for (size_t i = 0; i < d->origin_count; i++)
         fields |= with_derived(d->origins[i].field);
-    return (fields >> f) & 1;
+    return fields;
+}
+
+bool decode_provides(const struct decode *d, enum field f)
+{
+    return (decode_fields(d) >> f & 1) != 0 ||
+           (f >= FIELD_COUNT && (decode_is_open(d) || (d->derive != NULL && derive_has(d->derive, f))));
 }
 
 bool decode_is_open(const struct decode *d)

@@ -44,6 +44,7 @@
 #include "ingest/decode/chain_field.h"
 #include "ingest/decode/clf.h"
 #include "ingest/decode/format.h"
+#include "ingest/derive/derive.h"
 #include "ingest/event.h"
 
 #define DECODE_STEPS_MAX    4
@@ -130,6 +131,7 @@ struct decode {
     struct format format;           /* of a step that is compiled */
     const struct preset *preset;    /* that the last step is; NULL: none */
     uint64_t constants;             /* bit per enum field that a file's constants may set */
+    const struct derive *derive;    /* fields that are made of others, borrowed; NULL: none */
     bool time_is_brokers;
     char time_pointer[DECODE_ORIGIN_BYTES];             /* "": the default pointers */
     char metric[METRIC_MEMBER_COUNT][FIELD_NAME_BYTES]; /* "name", "ts", "value", "tags" */
@@ -152,8 +154,10 @@ bool decode_finish(struct decode *d, struct err *e) MUST_CHECK;
 /* For decode_finish() only: do the pieces fit together? decode_check.c has it. */
 bool decode_check(const struct decode *d, enum decode_step_kind last, struct err *e) MUST_CHECK;
 
+/* Bits of the fields that the last step finds, fields of `fields`, and constants. */
+uint64_t decode_fields(const struct decode *d);
 /* May events have this field? True for built-in fields that the last step knows, fields of `fields`,
- * constants, and any own field if the decoding is open. */
+ * constants, derived fields that are asked for, and any own field if the decoding is open. */
 bool decode_provides(const struct decode *d, enum field f);
 bool decode_is_open(const struct decode *d);
 /* Do lines of a file depend on the last #Fields: before them (w3c.h)? */

@@ -482,6 +482,7 @@ struct store *mem_open(enum store_mode mode, const struct report *reports, size_
     for (size_t r = 0; r < report_count; r++) {
         m->reports[r] = reports[r];
         m->reports[r].definition = xstrdup(reports[r].definition);
+        m->reports[r].given = NULL; /* which the definition has */
         m->tables[r].cells.stride = cells_stride(reports[r].column_count);
     }
     m->store = (struct store){.close = mem_close,

@@ -44,3 +44,10 @@ struct config *config_again(const struct config *c)
     free(twice);
     return again;
 }
+
+void expect_same_decode(const struct decode *a, const struct decode *b)
+{
+    struct decode copy = *b;
+    copy.derive = a->derive;
+    assert_memory_equal(a, &copy, sizeof copy);
+}

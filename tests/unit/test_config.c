@@ -130,7 +130,7 @@ static const struct bad_config bad_files[] = {
     /* keys */
     {"{a: b}: c", "f.yaml:1:1: found a mapping as a key, expected a name\n"},
     {"lgo: {level: info}",
-     "f.yaml:1:1: lgo: found an unknown key, expected sources, kafka, rejects, "
+     "f.yaml:1:1: lgo: found an unknown key, expected sources, kafka, rejects, derive, "
      "reports, store, aggregate, limits, query, import, http, jobs, run or log (did you mean \"log\"?)\n"},
     {"limits:\n  lien_max: 1MiB", "f.yaml:2:3: limits.lien_max: found an unknown key, expected line_max, "
                                   "future_max or dimension_max (did you mean \"line_max\"?)\n"},
@@ -320,7 +320,7 @@ static void expect_same_source(const struct config_source *a, const struct confi
         assert_string_equal(a->paths[i]->text, b->paths[i]->text);
     expect_same_text(a->topic, b->topic);
     assert_true(a->start_ms == b->start_ms);
-    assert_memory_equal(&a->decode, &b->decode, sizeof a->decode);
+    expect_same_decode(&a->decode, &b->decode);
 }
 
 static void expect_same(const struct config *a, const struct config *b)

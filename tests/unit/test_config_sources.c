@@ -20,7 +20,7 @@ static void expect_round_trip(const struct config *c)
     struct config *again = config_again(c);
     assert_int_equal(c->source_count, again->source_count);
     for (size_t i = 0; i < c->source_count; i++) {
-        assert_memory_equal(&c->sources[i].decode, &again->sources[i].decode, sizeof(struct decode));
+        expect_same_decode(&c->sources[i].decode, &again->sources[i].decode);
         assert_true(c->sources[i].start_ms == again->sources[i].start_ms);
     }
     config_free(again);

@@ -1,0 +1,104 @@
+#include "ingest/derive/derive.h"
+
+#include "base/check.h"
+
+#include <stdlib.h>
+
+#define UTC "UTC"
+
+static const struct {
+    const char *name, *source;
+} kinds[DERIVE_COUNT] = {[DERIVE_QUERY] = {FIELD_QUERY_PREFIX, "target"},
+                         [DERIVE_HOUR] = {"hour_of_day", "time"},
+                         [DERIVE_DAY] = {"day_of_week", "time"},
+                         [DERIVE_HOST_NET] = {"host_net", "host"}};
+
+void derive_fini(struct derive *d)
+{
+    free(d->timezone);
+    *d = (struct derive){0};
+}
+
+static bool parse_kind(struct slice name, enum derive_kind *kind)
+{
+    *kind = DERIVE_QUERY;
+    if (slice_begins(name, slice_text(kinds[DERIVE_QUERY].name)))
+        return true;
+    for (*kind = DERIVE_QUERY + 1; *kind < DERIVE_COUNT; ++*kind) {
+        if (slice_is(name, kinds[*kind].name))
+            return true;
+    }
+    return false;
+}
+
+bool derive_is_name(struct slice name)
+{
+    enum derive_kind kind;
+    return parse_kind(name, &kind);
+}
+
+static const struct derive_field *find(const struct derive *d, enum field f)
+{
+    for (size_t i = 0; i < d->field_count; i++) {
+        if (d->fields[i].field == f)
+            return &d->fields[i];
+    }
+    return NULL;
+}
+
+bool derive_has(const struct derive *d, enum field f)
+{
+    return find(d, f) != NULL;
+}
+
+const char *derive_source(const struct derive *d, enum field f)
+{
+    const struct derive_field *asked = find(d, f);
+    return asked != NULL ? kinds[asked->kind].source : NULL;
+}
+
+bool derive_ask(struct derive *d, struct slice name, struct err *e)
+{
+    struct derive_field asked = {.parameter = {"", 0}};
+    bool is_name = parse_kind(name, &asked.kind);
+    ASSERT(is_name);
+    if (!field_intern(name, &asked.field))
+        return err_set(e, EX_CONFIG,
+                       "found one more field \"%.*s\", expected at most %d of your own, shorter than %d",
+                       SLICE_ARGS(name), FIELD_OWN_MAX, FIELD_NAME_BYTES);
+    if (asked.kind == DERIVE_QUERY)
+        asked.parameter = slice_text(field_name(asked.field) + strlen(FIELD_QUERY_PREFIX));
+    if (!derive_has(d, asked.field))
+        d->fields[d->field_count++] = asked;
+    return true;
+}
+
+static bool needs_zone(enum derive_kind kind)
+{
+    return kind == DERIVE_HOUR || kind == DERIVE_DAY;
+}
+
+static bool open_zone(struct derive *d, struct err *e)
+{
+    if (d->zone == NULL)
+        d->zone = d->timezone == NULL ? &zone_utc : zone_find(slice_text(d->timezone), e);
+    if (d->zone != NULL)
+        return true;
+    e->code = e->code == EX_USAGE ? EX_CONFIG : e->code;
+    return err_prefix(e, "derive.timezone");
+}
+
+bool derive_open(struct derive *d, struct err *e)
+{
+    bool good = true;
+    for (size_t i = 0; i < d->field_count && good; i++)
+        good = !needs_zone(d->fields[i].kind) || open_zone(d, e);
+    return good;
+}
+
+void derive_given(const struct derive *d, enum field f, struct text *out)
+{
+    const struct derive_field *asked = find(d, f);
+    if (asked != NULL && needs_zone(asked->kind) && d->timezone != NULL && strcmp(d->timezone, UTC) != 0)
+        text_printf(out, "%s %s\n", field_name(f), d->timezone);
+}

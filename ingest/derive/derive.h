@@ -1,0 +1,55 @@
+/* derive.h - the fields that are made of other fields: which of them a configuration asks for, and by which
+ * settings they are made. The configuration fills it; each chain makes its fields (derived.h).
+ *
+ *   query:NAME    the parameter NAME of the target's query, percent-decoded
+ *   hour_of_day   00 to 23, day_of_week: monday to sunday, of the event's time in `timezone`
+ *   host_net      the network of the host's address: 192.0.2.0/24 or 2001:db8:1::/48
+ *
+ * Names   : they are names of own fields. An event that has such a field by itself keeps it: a member of
+ *           JSON, a tag, a column. If a source says where the field comes from, nothing is made for it.
+ * Asked   : only fields that a report or a raw list uses are made. Others cost nothing.
+ * Given   : counts depend on the settings. A report's definition has those of its fields, so other settings
+ *           are another generation.
+ * Absent  : a field is absent if the field that it is made of is absent, or says nothing.
+ * Owner   : derive_fini() frees. A struct of zeros asks for nothing.
+ * Threads : read-only once opened; shared by all.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/text.h"
+#include "base/zone.h"
+#include "ingest/event.h"
+
+enum derive_kind { DERIVE_QUERY, DERIVE_HOUR, DERIVE_DAY, DERIVE_HOST_NET, DERIVE_COUNT };
+
+struct derive_field {
+    enum derive_kind kind;
+    enum field field;
+    struct slice parameter; /* NAME of a DERIVE_QUERY; lives as long as the process */
+};
+
+struct derive {
+    char *timezone; /* name of a zone */
+
+    struct derive_field fields[FIELD_OWN_MAX]; /* that are asked for, each once */
+    size_t field_count;
+    const struct zone *zone; /* set by derive_open() if a field needs it */
+};
+
+void derive_fini(struct derive *d);
+/* Is it the name of a derived field? */
+bool derive_is_name(struct slice name);
+/* Makes the field known and asked for. Pre: derive_is_name(). False: EX_CONFIG, there are too many own
+ * fields. */
+bool derive_ask(struct derive *d, struct slice name, struct err *e) MUST_CHECK;
+/* Is it asked for? */
+bool derive_has(const struct derive *d, enum field f);
+/* What the field is made of: "host", "target", "time"; NULL: it is not asked for. */
+const char *derive_source(const struct derive *d, enum field f);
+/* Finds and loads what the fields that are asked for need. Call it before events are decoded. Errors:
+ * EX_CONFIG, EX_OSFILE or EX_NOINPUT, which name the key or the package. */
+bool derive_open(struct derive *d, struct err *e) MUST_CHECK;
+/* Adds the settings that this field depends on, each as a line "NAME SETTING\n"; nothing if the field has
+ * none, or the default ones. */
+void derive_given(const struct derive *d, enum field f, struct text *out);

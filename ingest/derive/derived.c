@@ -1,0 +1,207 @@
+#include "ingest/derive/derived.h"
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "ingest/decimal.h"
+#include "ingest/derive/host_net.h"
+#include "ingest/derive/memo.h"
+#include "ingest/derive/query_field.h"
+#include "ingest/scan.h"
+
+#include <stdlib.h>
+
+/* Fields that are made of one field's text. */
+struct group {
+    enum field from;
+    size_t count;
+    struct derive_field fields[MEMO_VALUES_MAX];
+    uint64_t bits; /* bit per enum field of `fields` */
+    struct memo memo;
+};
+
+/* Fields of the time, and the range of instants with one hour of one day. */
+struct times {
+    size_t count;
+    struct derive_field fields[2];
+    int64_t from_ms, to_ms;
+    int hour;
+    enum weekday day;
+};
+
+struct derived {
+    const struct derive *settings;
+    struct arena *memory;
+    struct group host;
+    struct times times;
+    uint64_t made; /* bit per enum field that the last event got */
+    struct derive_field queries[FIELD_OWN_MAX];
+    size_t query_count;
+};
+
+static void group_add(struct group *g, const struct derive_field *f)
+{
+    ASSERT(g->count < MEMO_VALUES_MAX);
+    g->fields[g->count++] = *f;
+    g->bits |= (uint64_t)1 << f->field;
+}
+
+static void add_field(struct derived *dv, const struct derive_field *f)
+{
+    switch (f->kind) {
+    case DERIVE_QUERY:
+        dv->queries[dv->query_count++] = *f;
+        return;
+    case DERIVE_HOUR:
+    case DERIVE_DAY:
+        dv->times.fields[dv->times.count++] = *f;
+        return;
+    case DERIVE_HOST_NET:
+        group_add(&dv->host, f);
+        return;
+    case DERIVE_COUNT:
+        break;
+    }
+    ASSERT(false);
+}
+
+struct derived *derived_new(const struct derive *d, uint64_t own, struct arena *memory)
+{
+    bool is_wanted = false;
+    for (size_t i = 0; d != NULL && i < d->field_count; i++)
+        is_wanted |= (own >> d->fields[i].field & 1) == 0;
+    if (!is_wanted)
+        return NULL;
+    struct derived *dv = xcalloc(1, sizeof *dv);
+    dv->settings = d;
+    dv->memory = memory;
+    dv->host.from = FIELD_HOST;
+    memo_init(&dv->host.memo);
+    for (size_t i = 0; i < d->field_count; i++) {
+        if ((own >> d->fields[i].field & 1) == 0)
+            add_field(dv, &d->fields[i]);
+    }
+    return dv;
+}
+
+void derived_free(struct derived *dv)
+{
+    if (dv == NULL)
+        return;
+    memo_fini(&dv->host.memo);
+    free(dv);
+}
+
+void derived_flush(struct derived *dv)
+{
+    memo_flush(&dv->host.memo);
+}
+
+/* ---- fields of a text */
+
+static struct slice make_value(enum derive_kind kind, struct slice text, struct arena *memory)
+{
+    ASSERT(kind == DERIVE_HOST_NET);
+    char net[HOST_NET_BYTES];
+    size_t len = host_net(text, net);
+    return len > 0 ? arena_copy(memory, slice_of(net, len)) : (struct slice){NULL, 0};
+}
+
+static struct memo_entry *make_entry(struct group *g, struct slice text, uint64_t number, uint64_t hash)
+{
+    struct memo_entry *entry = memo_add(&g->memo, text, number, hash);
+    for (size_t i = 0; i < g->count; i++) {
+        struct slice value = make_value(g->fields[i].kind, entry->key, &g->memo.memory);
+        uint64_t bit = (uint64_t)1 << g->fields[i].field;
+        entry->values[i] = value;
+        entry->present |= value.ptr != NULL ? bit : 0;
+        entry->odd |= value.ptr != NULL && scan_has_odd(value.ptr, slice_end(value)) ? bit : 0;
+    }
+    return entry;
+}
+
+/* Fields that the event has by itself stay. */
+static inline void group_put(struct group *g, struct event *ev)
+{
+    uint64_t hash, wanted = g->bits & ~ev->present;
+    if (wanted == 0 || !event_has(ev, g->from))
+        return;
+    struct slice text = ev->field[g->from];
+    const struct memo_entry *entry = memo_find(&g->memo, text, 0, &hash);
+    if (UNLIKELY(entry == NULL))
+        entry = make_entry(g, text, 0, hash);
+    for (size_t i = 0; i < g->count; i++) {
+        if (LIKELY((wanted >> g->fields[i].field & 1) != 0))
+            ev->field[g->fields[i].field] = entry->values[i];
+    }
+    ev->present |= entry->present & wanted;
+    ev->odd = (ev->odd & ~wanted) | (entry->odd & wanted);
+    ev->literal |= entry->odd & wanted;
+    ev->numeric &= ~wanted;
+}
+
+/* ---- fields of the time */
+
+static void times_find(struct times *t, const struct zone *z, int64_t at_ms)
+{
+    const struct zone_stretch *s = zone_stretch_at(z, at_ms);
+    int64_t local_ms = at_ms + s->offset_ms, hour_ms = at_ms - local_ms % HOUR_MS;
+    t->from_ms = s->from_ms > hour_ms ? s->from_ms : hour_ms;
+    t->to_ms = s->to_ms < hour_ms + HOUR_MS ? s->to_ms : hour_ms + HOUR_MS;
+    t->hour = (int)(local_ms / HOUR_MS % 24);
+    t->day = (enum weekday)((local_ms - civil_week_floor(WEEKDAY_MONDAY, local_ms)) / DAY_MS);
+}
+
+static void times_put(struct times *t, const struct zone *z, struct event *ev)
+{
+    static const char hours[24][3] = {"00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11",
+                                      "12", "13", "14", "15", "16", "17", "18", "19", "20", "21", "22", "23"};
+    if (UNLIKELY(ev->at_ms < t->from_ms || ev->at_ms >= t->to_ms))
+        times_find(t, z, ev->at_ms);
+    for (size_t i = 0; i < t->count; i++) {
+        enum field f = t->fields[i].field;
+        uint64_t bit = (uint64_t)1 << f;
+        bool is_hour = t->fields[i].kind == DERIVE_HOUR;
+        if ((ev->present & bit) != 0)
+            continue;
+        ev->field[f] = is_hour ? slice_of(hours[t->hour], 2) : slice_text(civil_weekdays[t->day]);
+        ev->number[f] = t->hour * (int64_t)EVENT_SCALE;
+        ev->present |= bit;
+        ev->odd &= ~bit;
+        ev->numeric = is_hour ? ev->numeric | bit : ev->numeric & ~bit;
+    }
+}
+
+/* ---- fields of the query */
+
+static void query_put(const struct derive_field *d, struct arena *memory, struct event *ev)
+{
+    enum field f = d->field;
+    uint64_t bit = (uint64_t)1 << f;
+    struct slice value, target = ev->field[FIELD_TARGET];
+    bool is_escaped = event_is_odd(ev, FIELD_TARGET) && (ev->literal >> FIELD_TARGET & 1) == 0;
+    if ((ev->present & bit) != 0 || !query_field(target, d->parameter, is_escaped, memory, &value))
+        return;
+    bool is_odd = scan_has_odd(value.ptr, slice_end(value));
+    bool is_number = !is_odd && decimal_parse(value, &ev->number[f]) == DECIMAL_OK;
+    ev->field[f] = value;
+    ev->present |= bit;
+    ev->odd = is_odd ? ev->odd | bit : ev->odd & ~bit;
+    ev->literal = is_escaped ? ev->literal & ~bit : ev->literal | bit;
+    ev->numeric = is_number ? ev->numeric | bit : ev->numeric & ~bit;
+}
+
+void derived_put(struct derived *dv, struct event *ev)
+{
+    uint64_t own = ev->present;
+    group_put(&dv->host, ev);
+    if (dv->times.count > 0)
+        times_put(&dv->times, dv->settings->zone, ev);
+    for (size_t i = 0; event_has(ev, FIELD_TARGET) && i < dv->query_count; i++)
+        query_put(&dv->queries[i], dv->memory, ev);
+    dv->made = ev->present & ~own;
+}
+
+uint64_t derived_made(const struct derived *dv)
+{
+    return dv->made;
+}

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Fields that tallyd makes of others, compared with what Python makes of the same lines: by its own modules for addresses, zones and
+queries, none of which tallyd uses."""
+
+import collections
+import datetime
+import ipaddress
+import random
+import unittest
+import urllib.parse
+import zoneinfo
+
+from harness import EX_CONFIG, Case
+
+LINES = 4000
+SPAN = ("2010-10-28", "2010-11-04")  # clocks in Berlin are put back in it
+NAMES = ["utm_source", "b", "utm_source2"]
+
+
+def network(host):
+    """host_net of a host, or - if it is no address."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return "-"
+    if address.version == 6 and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    return str(ipaddress.ip_network((address, 24 if address.version == 4 else 48), strict=False))
+
+
+def parameter(target, name):
+    """query:NAME of a target, or - if it is absent."""
+    query = target.partition("?")[2].partition("#")[0]
+    for pair in query.split("&"):
+        key, equals, value = pair.partition("=")
+        if key == name and equals:
+            return urllib.parse.unquote_plus(value) or "-"
+    return "-"
+
+
+class Lines:
+    """Random lines of combined, and their fields."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+
+    def host(self):
+        pick = self.random
+        v4 = f"10.{pick.randrange(3)}.{pick.randrange(3)}.{pick.randrange(256)}"
+        v6 = str(ipaddress.IPv6Address((0x20010db8 << 96) + (pick.randrange(3) << 80) + pick.randrange(1 << 64)))
+        return pick.choice([v4, v4, v6, f"::ffff:{v4}", "client.example", f"{v4}:80"])
+
+    def target(self):
+        pick = self.random
+        pairs = [pick.choice(NAMES) + pick.choice(["", "=", "=a", "=a+b", "=%c3%a9", "=1%zz", "=%41%"]) for _ in range(pick.randrange(4))]
+        return f"/p{pick.randrange(3)}" + ("?" + "&".join(pairs) if pairs else "") + pick.choice(["", "", "#x"])
+
+    def make(self, count):
+        """[(line, host, time, target)]"""
+        start = datetime.datetime(2010, 10, 29, tzinfo=datetime.timezone.utc)
+        for _ in range(count):
+            at = start + datetime.timedelta(seconds=self.random.randrange(4 * 86400))
+            host, target = self.host(), self.target()
+            yield f'{host} - - [{at:%d/%b/%Y:%H:%M:%S} +0000] "GET {target} HTTP/1.1" 200 5 "-" "x"', host, at, target
+
+
+class FieldsCase(Case):
+    def counted(self, report, dimensions):
+        """What the store has of a report: {values: hits}."""
+        rows = self.query(report, "--measure", "hits", "--top", "1000", span=SPAN)
+        return {tuple(row[name] for name in dimensions): int(row["value"]) for row in rows}
+
+
+class Fields(FieldsCase):
+    CONFIG = """
+derive: {timezone: Europe/Berlin}
+sources: {web: {path: a.log}}
+reports:
+  nets: {by: [host_net, "query:b"]}
+  times: {by: [day_of_week, hour_of_day]}
+  campaigns: {by: ["query:utm_source"], where: ["hour_of_day>=8", "host_net!=-", "query:utm_source!=a"]}
+"""
+
+    def import_lines(self, lines):
+        self.write("tallyd.yaml", self.CONFIG.encode())
+        self.write("a.log", "".join(line + "\n" for line in lines).encode())
+        self.tallyd("import", "-c", "tallyd.yaml", "a.log")
+        self.tallyd("verify", "-c", "tallyd.yaml", "a.log")
+
+    def test_fields_are_as_python_makes_them(self):
+        nets, times, campaigns = (collections.Counter() for _ in range(3))
+        lines = list(Lines(20).make(LINES))
+        for _, host, at, target in lines:
+            local = at.astimezone(zoneinfo.ZoneInfo("Europe/Berlin"))
+            source = parameter(target, "utm_source")
+            nets[network(host), parameter(target, "b")] += 1
+            times[f"{local:%A}".lower(), f"{local:%H}"] += 1
+            campaigns[source,] += local.hour >= 8 and network(host) != "-" and source != "a"
+        self.import_lines(line for line, *_ in lines)
+        self.assertEqual(nets, self.counted("nets", ["host_net", "query:b"]))
+        self.assertEqual(times, self.counted("times", ["day_of_week", "hour_of_day"]))
+        self.assertEqual(+campaigns, self.counted("campaigns", ["query:utm_source"]))
+
+    def test_another_zone_is_another_generation(self):
+        self.import_lines(line for line, *_ in Lines(21).make(10))
+        self.write("other.yaml", self.CONFIG.replace("Berlin", "Paris").encode())
+        self.write("b.log", b"".join(line.encode() + b"\n" for line, *_ in Lines(22).make(10)))
+        self.tallyd("import", "-c", "other.yaml", "b.log", status=EX_CONFIG)
+        self.assertIn("given hour_of_day Europe/Paris", self.err)
+        self.write("other.yaml", self.CONFIG.replace("Berlin", "Nowhere").encode())
+        self.tallyd("check", "-c", "other.yaml", status=EX_CONFIG)
+        self.assertIn("derive.timezone", self.err)
+
+    def test_a_report_may_use_them_in_any_place(self):
+        line = next(Lines(1).make(1))[0].replace("GET /p", "GET /?b=1.5&c=/p")
+        self.write("tallyd.yaml", b"reports: {sums: {where: ['query:b>1'], measures: {all: sum(query:b), hour: max(hour_of_day)}}}\n")
+        said = self.tallyd("explain", "-c", "tallyd.yaml", line)
+        self.assertRegex(said, r"query:b +1.5 +made of target")
+        self.assertRegex(said, r"hour_of_day +\d\d +made of time")
+        self.assertRegex(said, r"report sums counts it: all 1.5, hour \d+")
+
+
+if __name__ == "__main__":
+    unittest.main()

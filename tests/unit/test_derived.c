@@ -1,0 +1,176 @@
+#include "base/mem.h"
+#include "ingest/decode/chain.h"
+#include "tests/support/decoded.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define AT "1286720242000"
+
+/* Asks for fields with blanks between their names, and opens what they need. */
+static void ask(struct derive *d, const char *names)
+{
+    struct err e;
+    for (const char *end = names; *end != '\0'; names = end + 1) {
+        end = strchrnul(names, ' ');
+        struct slice name = slice_of(names, (size_t)(end - names));
+        assert_true(derive_is_name(name) && derive_ask(d, name, &e));
+    }
+    if (!derive_open(d, &e))
+        fail_msg("%s", e.text);
+}
+
+static void check(const struct derive *settings, const char *steps, const struct decoded_case *cases,
+                  size_t count)
+{
+    struct decode d;
+    struct err e;
+    struct text out = {0};
+    assert_true(decoded_configure(&d, steps, NULL, &e));
+    d.derive = settings;
+    for (size_t i = 0; i < count; i++) {
+        text_clear(&out);
+        decoded_line(&d, slice_text(cases[i].line), &out);
+        assert_string_equal(out.ptr, cases[i].expected);
+    }
+    text_fini(&out);
+}
+
+static void test_derived_network_of_addresses(void **state)
+{
+    (void)state;
+    struct derive d = {0};
+    ask(&d, "host_net");
+    static const struct decoded_case cases[] = {
+        {"2010-10-10T14:17:22Z,192.0.2.17", AT " host=192.0.2.17 host_net=192.0.2.0/24"},
+        {"2010-10-10T14:17:22Z,::ffff:192.0.2.17", AT " host=::ffff:192.0.2.17 host_net=192.0.2.0/24"},
+        {"2010-10-10T14:17:22Z,2001:db8:1:2::3", AT " host=2001:db8:1:2::3 host_net=2001:db8:1::/48"},
+        {"2010-10-10T14:17:22Z,2001:DB8::", AT " host=2001:DB8:: host_net=2001:db8::/48"},
+        {"2010-10-10T14:17:22Z,::1", AT " host=::1 host_net=::/48"},
+        {"2010-10-10T14:17:22Z,host.example", AT " host=host.example"},
+        {"2010-10-10T14:17:22Z,192.0.2", AT " host=192.0.2"},
+        {"2010-10-10T14:17:22Z,192.0.2.17:80", AT " host=192.0.2.17:80"},
+        {"2010-10-10T14:17:22Z,fe80::1%eth0", AT " host=fe80::1%eth0"},
+        {"2010-10-10T14:17:22Z,-", AT},
+    };
+    check(&d, "csv:time,host", cases, COUNT_OF(cases));
+    derive_fini(&d);
+}
+
+static void test_derived_hours_and_days_of_a_zone(void **state)
+{
+    (void)state;
+    struct derive d = {.timezone = xstrdup("Europe/Berlin")};
+    ask(&d, "hour_of_day day_of_week");
+    static const struct decoded_case cases[] = {
+        {"2010-10-10T14:17:22Z", AT " hour_of_day=16#16000000 day_of_week=sunday"},
+        {"2010-10-10T21:59:59.999Z", "1286747999999 hour_of_day=23#23000000 day_of_week=sunday"},
+        {"2010-10-10T22:00:00Z", "1286748000000 hour_of_day=00#0 day_of_week=monday"},
+        {"2010-10-31T00:30:00Z", "1288485000000 hour_of_day=02#2000000 day_of_week=sunday"},
+        {"2010-10-31T01:30:00Z", "1288488600000 hour_of_day=02#2000000 day_of_week=sunday"},
+        {"2010-10-31T02:00:00Z", "1288490400000 hour_of_day=03#3000000 day_of_week=sunday"},
+        {"1970-01-01T00:00:00Z", "0 hour_of_day=01#1000000 day_of_week=thursday"},
+    };
+    check(&d, "csv:time", cases, COUNT_OF(cases));
+    derive_fini(&d);
+}
+
+static void test_derived_parameters_of_the_query(void **state)
+{
+    (void)state;
+    struct derive d = {0};
+    ask(&d, "query:a query:utm_source");
+    static const struct decoded_case cases[] = {
+        {"2010-10-10T14:17:22Z\t/x?a=1&a=2", AT " target=/x?a=1&a=2 path=/x query:a=1#1000000"},
+        {"2010-10-10T14:17:22Z\t/x?aa=1&a&a=%41+b%2", AT " target=/x?aa=1&a&a=%41+b%2 path=/x query:a=A b%2"},
+        {"2010-10-10T14:17:22Z\t/?utm_source=news&a=",
+         AT " target=/?utm_source=news&a= path=/ query:utm_source=news"},
+        {"2010-10-10T14:17:22Z\t/?a=%5c%0A#&utm_source=1",
+         AT " target=/?a=%5c%0A#&utm_source=1 path=/ query:a~~=\\\\x0a"},
+        {"2010-10-10T14:17:22Z\t/?", AT " target=/? path=/"},
+        {"2010-10-10T14:17:22Z\ta=1", AT " target=a=1 path=a=1"},
+    };
+    check(&d, "tsv:time,target", cases, COUNT_OF(cases));
+    static const struct decoded_case escaped[] = {
+        {"h - - [10/Oct/2010:14:17:22 +0000] \"GET /?a=%5Cx41\\x42%43 HTTP/1.0\" 200 1",
+         AT " host=h request~=GET /?a=%5Cx41\\x42%43 HTTP/1.0 method=GET target~=/?a=%5Cx41\\x42%43 path=/ "
+            "protocol=HTTP/1.0 status=200#200 bytes=1#1 query:a~=\\\\x41\\x42C"},
+    };
+    check(&d, "common", escaped, COUNT_OF(escaped));
+    derive_fini(&d);
+}
+
+static void test_derived_fields_that_events_have_stay(void **state)
+{
+    (void)state;
+    struct derive d = {0};
+    ask(&d, "host_net hour_of_day query:a");
+    static const struct decoded_case json[] = {
+        {"{\"time\":\"2010-10-10T14:17:22Z\",\"host\":\"10.1.2.3\",\"host_net\":\"own\",\"hour_of_day\":7}",
+         AT " host=10.1.2.3 host_net=own hour_of_day=7#7000000"},
+        {"{\"time\":\"2010-10-10T14:17:22Z\",\"host\":\"10.1.2.3\",\"target\":\"/?a=b\"}",
+         AT " host=10.1.2.3 target=/?a=b path=/ host_net=10.1.2.0/24 hour_of_day=14#14000000 query:a=b"},
+    };
+    check(&d, "json", json, COUNT_OF(json));
+    static const struct decoded_case columns[] = {
+        {"2010-10-10T14:17:22Z,10.1.2.3,x", AT " host=10.1.2.3 host_net=x hour_of_day=14#14000000"},
+    };
+    check(&d, "csv:time,host,host_net", columns, COUNT_OF(columns));
+    derive_fini(&d);
+}
+
+/* More hosts than a memo keeps, so that it forgets them; each twice. */
+static void test_derived_texts_live_until_the_flush(void **state)
+{
+    (void)state;
+    struct derive settings = {0};
+    struct decode d;
+    struct err e;
+    struct event evs[64];
+    struct reject why;
+    char lines[64][64];
+    enum field net;
+    ask(&settings, "host_net");
+    assert_true(field_parse(slice_text("host_net"), &net));
+    assert_true(decoded_configure(&d, "csv:time,host", NULL, &e));
+    d.derive = &settings;
+    struct chain *c = chain_new(&d, 65536);
+    for (unsigned n = 0; n < 80000; n += COUNT_OF(evs)) {
+        for (unsigned i = 0; i < COUNT_OF(evs); i++) {
+            unsigned host = (n + i) / 2;
+            snprintf(lines[i], sizeof lines[i], "2010-10-10T14:17:22Z,10.%u.%u.%u", host >> 16,
+                     host >> 8 & 255, host & 255);
+            struct record r = {.value = slice_text(lines[i]), .timestamp_ms = -1};
+            struct slice bytes;
+            chain_start(c, &r);
+            assert_int_equal(chain_next(c, &evs[i], &why, &bytes), CHAIN_EVENT);
+        }
+        for (unsigned i = 0; i < COUNT_OF(evs); i++) {
+            char expected[64];
+            unsigned host = (n + i) / 2;
+            snprintf(expected, sizeof expected, "10.%u.%u.0/24", host >> 16, host >> 8 & 255);
+            assert_true(slice_is(evs[i].field[net], expected));
+        }
+        chain_flush(c);
+    }
+    chain_free(c);
+    derive_fini(&settings);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_derived_network_of_addresses),
+        cmocka_unit_test(test_derived_hours_and_days_of_a_zone),
+        cmocka_unit_test(test_derived_parameters_of_the_query),
+        cmocka_unit_test(test_derived_fields_that_events_have_stay),
+        cmocka_unit_test(test_derived_texts_live_until_the_flush),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
