@@ -378,6 +378,21 @@ static void print_properties(const struct key *k, const void *base, struct text 
     config_print_properties(base, NULL, false, out);
 }
 
+static void print_routes(const struct key *k, const void *base, struct text *out)
+{
+    const struct route_rules *rs = &((const struct config *)base)->derive.routes;
+    (void)k;
+    text_putc(out, '[');
+    for (size_t i = 0; i < rs->count; i++) {
+        text_puts(out, i == 0 ? "{match: " : ", {match: ");
+        expand_quote(slice_text(rs->list[i].match), out);
+        text_puts(out, ", replace: ");
+        expand_quote(slice_text(rs->list[i].replace), out);
+        text_putc(out, '}');
+    }
+    text_putc(out, ']');
+}
+
 static bool add_dimension(struct slice name, struct slice text, void *base, struct err *e)
 {
     (void)name;
@@ -494,6 +509,8 @@ const struct key_traits keys_types[] = {
                "a field", OTHER, add_raw, set_raw, print_raw),
     [KEY_PROPERTIES] = PIECES("mapping", "names and values, such as {security.protocol: ssl}", NULL, OTHER,
                               NULL, NULL, print_properties),
+    [KEY_ROUTES] = PIECES("list", "a list of rules, such as [{match: '^/shop/.*', replace: /shop}]", NULL,
+                          OTHER, NULL, NULL, print_routes),
     [KEY_DIMENSIONS] = PIECES("list", "a list of dimensions, such as [path, status]", "a dimension",
                               DIMENSION, add_dimension, NULL, print_pieces),
     [KEY_CONDITIONS] = PIECES("list", "a list of conditions, such as [status<400]", "a condition", CONDITION,

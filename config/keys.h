@@ -47,6 +47,7 @@ enum key_type {
     KEY_FIELDS,
     KEY_RAW,
     KEY_PROPERTIES,
+    KEY_ROUTES,
     KEY_DIMENSIONS,
     KEY_CONDITIONS,
     KEY_MEASURES,

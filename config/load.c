@@ -198,6 +198,8 @@ void load_keys(struct load *ld, const char *section, const char *path, yaml_node
             unknown_in_section(ld, section, &pr);
         else if (k->type == KEY_PROPERTIES)
             load_source_properties(ld, k, &pr);
+        else if (k->type == KEY_ROUTES)
+            load_derive_routes(ld, k, &pr);
         else if (k->type == KEY_PATHS)
             load_source_paths(ld, &pr, base);
         else if (keys_is_list(k))

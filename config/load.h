@@ -2,6 +2,7 @@
  *
  *   load.c         sections, and every key by its type
  *   load_source.c  sources, their decodings, librdkafka's properties, and the rules between sources
+ *   load_derive.c  rules of derived fields, and what asks for these fields
  *   load_report.c  reports, and which fields they may use
  */
 #pragma once
@@ -34,10 +35,14 @@ void load_source_properties(struct load *ld, const struct key *k, const struct p
 /* Checks the rules between sources and sections; call it after all of them are loaded. */
 void load_source_rules(struct load *ld);
 
-/* Asks for a derived field, if `name` is one and some source does not say itself where it comes from. False:
- * it cannot be; *e says why. */
-bool load_ask_derived(struct load *ld, struct slice name, bool *is_derived, struct err *e) MUST_CHECK;
 void load_report_read(struct load *ld, const struct pair *pr);
 /* May a report use the field that the piece names, if it names one? If not, a problem is noted. If the
  * sources had problems, nobody knows: false, without a problem of its own. */
 bool load_may_use(struct load *ld, const yaml_node_t *node, const char *path, enum report_piece kind);
+
+void load_derive_routes(struct load *ld, const struct key *k, const struct pair *pr);
+/* Asks for a derived field, if `name` is one and some source does not say itself where it comes from. False:
+ * it cannot be; *e says why. */
+bool load_derive_ask(struct load *ld, struct slice name, bool *is_derived, struct err *e) MUST_CHECK;
+/* Gives the report the settings of its derived fields, in an order that does not depend on the process. */
+void load_derive_given(const struct derive *d, struct report *r);

@@ -57,17 +57,6 @@ static bool unknown_field(struct load *ld, const yaml_node_t *node, const char *
     return false;
 }
 
-bool load_ask_derived(struct load *ld, struct slice name, bool *is_derived, struct err *e)
-{
-    const struct config *c = ld->c;
-    enum field f;
-    bool is_own = field_parse(name, &f) && c->source_count > 0;
-    for (size_t i = 0; i < c->source_count && is_own; i++)
-        is_own = (decode_fields(&c->sources[i].decode) >> f & 1) != 0;
-    *is_derived = derive_is_name(name) && !is_own;
-    return !*is_derived || derive_ask(&ld->c->derive, name, e);
-}
-
 bool load_may_use(struct load *ld, const yaml_node_t *node, const char *path, enum report_piece kind)
 {
     enum field f;
@@ -79,7 +68,7 @@ bool load_may_use(struct load *ld, const yaml_node_t *node, const char *path, en
         return true;
     if (!ld->sources_are_good)
         return false;
-    if (!load_ask_derived(ld, name, &is_derived, &e)) {
+    if (!load_derive_ask(ld, name, &is_derived, &e)) {
         document_problem(ld->d, node->start_mark, path, "%s", e.text);
         return false;
     }
@@ -95,32 +84,6 @@ bool load_may_use(struct load *ld, const yaml_node_t *node, const char *path, en
     return false;
 }
 
-static bool report_uses(const struct report *r, enum field f)
-{
-    bool uses = false;
-    for (size_t i = 0; i < r->dimension_count; i++)
-        uses |= r->dimensions[i].field == f;
-    for (size_t i = 0; i < r->condition_count; i++)
-        uses |= r->conditions[i].field == f;
-    for (size_t i = 0; i < r->measure_count; i++)
-        uses |= r->measures[i].kind != MEASURE_COUNT && r->measures[i].field == f;
-    return uses;
-}
-
-/* Gives the report the settings of its derived fields, in an order that does not depend on the process. */
-static void add_given(const struct derive *d, struct report *r)
-{
-    struct text given = {0};
-    for (enum derive_kind kind = 0; kind < DERIVE_COUNT; kind++) {
-        for (size_t i = 0; i < d->field_count; i++) {
-            if (d->fields[i].kind == kind && report_uses(r, d->fields[i].field))
-                derive_given(d, d->fields[i].field, &given);
-        }
-    }
-    report_set_given(r, text_slice(&given));
-    text_fini(&given);
-}
-
 void load_report_read(struct load *ld, const struct pair *pr)
 {
     struct config *c = ld->c;
@@ -134,7 +97,7 @@ void load_report_read(struct load *ld, const struct pair *pr)
     }
     keys_set_defaults(KEY_OF_report, r);
     load_keys(ld, "reports", pr->path, pr->value, r);
-    add_given(&c->derive, r);
+    load_derive_given(&c->derive, r);
     if (!keep_check(r, &e) || !report_finish(r, &e))
         document_problem(ld->d, pr->key->start_mark, pr->path, "%s", e.text);
 }

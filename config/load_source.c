@@ -199,7 +199,7 @@ static bool ask_for_raw(struct load *ld, const struct raw *r, struct err *e)
 {
     bool good = true, is_derived;
     for (size_t i = 0; i < r->field_count && good; i++)
-        good = load_ask_derived(ld, slice_text(r->fields[i].name), &is_derived, e);
+        good = load_derive_ask(ld, slice_text(r->fields[i].name), &is_derived, e);
     return good;
 }
 

@@ -11,11 +11,13 @@ static const struct {
 } kinds[DERIVE_COUNT] = {[DERIVE_QUERY] = {FIELD_QUERY_PREFIX, "target"},
                          [DERIVE_HOUR] = {"hour_of_day", "time"},
                          [DERIVE_DAY] = {"day_of_week", "time"},
-                         [DERIVE_HOST_NET] = {"host_net", "host"}};
+                         [DERIVE_HOST_NET] = {"host_net", "host"},
+                         [DERIVE_ROUTE] = {"route", "path"}};
 
 void derive_fini(struct derive *d)
 {
     free(d->timezone);
+    route_fini(&d->routes);
     *d = (struct derive){0};
 }
 
@@ -99,6 +101,13 @@ bool derive_open(struct derive *d, struct err *e)
 void derive_given(const struct derive *d, enum field f, struct text *out)
 {
     const struct derive_field *asked = find(d, f);
+    for (size_t i = 0; asked != NULL && asked->kind == DERIVE_ROUTE && i < d->routes.count; i++) {
+        text_printf(out, "%s ", field_name(f));
+        text_json(out, slice_text(d->routes.list[i].match));
+        text_putc(out, ' ');
+        text_json(out, slice_text(d->routes.list[i].replace));
+        text_putc(out, '\n');
+    }
     if (asked != NULL && needs_zone(asked->kind) && d->timezone != NULL && strcmp(d->timezone, UTC) != 0)
         text_printf(out, "%s %s\n", field_name(f), d->timezone);
 }

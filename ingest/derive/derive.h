@@ -4,6 +4,7 @@
  *   query:NAME    the parameter NAME of the target's query, percent-decoded
  *   hour_of_day   00 to 23, day_of_week: monday to sunday, of the event's time in `timezone`
  *   host_net      the network of the host's address: 192.0.2.0/24 or 2001:db8:1::/48
+ *   route         the path with its identifiers replaced: /user/:id (route.h)
  *
  * Names   : they are names of own fields. An event that has such a field by itself keeps it: a member of
  *           JSON, a tag, a column. If a source says where the field comes from, nothing is made for it.
@@ -19,9 +20,10 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "base/zone.h"
+#include "ingest/derive/route.h"
 #include "ingest/event.h"
 
-enum derive_kind { DERIVE_QUERY, DERIVE_HOUR, DERIVE_DAY, DERIVE_HOST_NET, DERIVE_COUNT };
+enum derive_kind { DERIVE_QUERY, DERIVE_HOUR, DERIVE_DAY, DERIVE_HOST_NET, DERIVE_ROUTE, DERIVE_COUNT };
 
 struct derive_field {
     enum derive_kind kind;
@@ -31,6 +33,7 @@ struct derive_field {
 
 struct derive {
     char *timezone; /* name of a zone */
+    struct route_rules routes;
 
     struct derive_field fields[FIELD_OWN_MAX]; /* that are asked for, each once */
     size_t field_count;

@@ -6,11 +6,13 @@
 #include "ingest/derive/host_net.h"
 #include "ingest/derive/memo.h"
 #include "ingest/derive/query_field.h"
+#include "ingest/derive/route.h"
 #include "ingest/scan.h"
 
 #include <stdlib.h>
 
 /* Fields that are made of one field's text. */
+enum { GROUP_HOST, GROUP_PATH, GROUP_COUNT };
 struct group {
     enum field from;
     size_t count;
@@ -31,7 +33,8 @@ struct times {
 struct derived {
     const struct derive *settings;
     struct arena *memory;
-    struct group host;
+    struct group groups[GROUP_COUNT];
+    struct pcre_run *route_run; /* NULL: no rules need it */
     struct times times;
     uint64_t made; /* bit per enum field that the last event got */
     struct derive_field queries[FIELD_OWN_MAX];
@@ -56,7 +59,12 @@ static void add_field(struct derived *dv, const struct derive_field *f)
         dv->times.fields[dv->times.count++] = *f;
         return;
     case DERIVE_HOST_NET:
-        group_add(&dv->host, f);
+        group_add(&dv->groups[GROUP_HOST], f);
+        return;
+    case DERIVE_ROUTE:
+        group_add(&dv->groups[GROUP_PATH], f);
+        if (dv->settings->routes.count > 0)
+            dv->route_run = pcre_run_new(ROUTE_GROUPS);
         return;
     case DERIVE_COUNT:
         break;
@@ -74,8 +82,10 @@ struct derived *derived_new(const struct derive *d, uint64_t own, struct arena *
     struct derived *dv = xcalloc(1, sizeof *dv);
     dv->settings = d;
     dv->memory = memory;
-    dv->host.from = FIELD_HOST;
-    memo_init(&dv->host.memo);
+    dv->groups[GROUP_HOST].from = FIELD_HOST;
+    dv->groups[GROUP_PATH].from = FIELD_PATH;
+    for (int i = 0; i < GROUP_COUNT; i++)
+        memo_init(&dv->groups[i].memo);
     for (size_t i = 0; i < d->field_count; i++) {
         if ((own >> d->fields[i].field & 1) == 0)
             add_field(dv, &d->fields[i]);
@@ -87,30 +97,43 @@ void derived_free(struct derived *dv)
 {
     if (dv == NULL)
         return;
-    memo_fini(&dv->host.memo);
+    for (int i = 0; i < GROUP_COUNT; i++)
+        memo_fini(&dv->groups[i].memo);
+    pcre_run_free(dv->route_run);
     free(dv);
 }
 
 void derived_flush(struct derived *dv)
 {
-    memo_flush(&dv->host.memo);
+    for (int i = 0; i < GROUP_COUNT; i++)
+        memo_flush(&dv->groups[i].memo);
 }
 
 /* ---- fields of a text */
 
-static struct slice make_value(enum derive_kind kind, struct slice text, struct arena *memory)
+static struct slice make_value(struct derived *dv, enum derive_kind kind, struct slice text,
+                               struct arena *memory)
 {
-    ASSERT(kind == DERIVE_HOST_NET);
     char net[HOST_NET_BYTES];
-    size_t len = host_net(text, net);
-    return len > 0 ? arena_copy(memory, slice_of(net, len)) : (struct slice){NULL, 0};
+    size_t len;
+    switch (kind) {
+    case DERIVE_HOST_NET:
+        len = host_net(text, net);
+        return len > 0 ? arena_copy(memory, slice_of(net, len)) : (struct slice){NULL, 0};
+    case DERIVE_ROUTE:
+        return route_make(&dv->settings->routes, dv->route_run, text, memory);
+    default:
+        ASSERT(false);
+        return (struct slice){NULL, 0};
+    }
 }
 
-static struct memo_entry *make_entry(struct group *g, struct slice text, uint64_t number, uint64_t hash)
+static struct memo_entry *make_entry(struct derived *dv, struct group *g, struct slice text, uint64_t number,
+                                     uint64_t hash)
 {
     struct memo_entry *entry = memo_add(&g->memo, text, number, hash);
     for (size_t i = 0; i < g->count; i++) {
-        struct slice value = make_value(g->fields[i].kind, entry->key, &g->memo.memory);
+        struct slice value = make_value(dv, g->fields[i].kind, entry->key, &g->memo.memory);
         uint64_t bit = (uint64_t)1 << g->fields[i].field;
         entry->values[i] = value;
         entry->present |= value.ptr != NULL ? bit : 0;
@@ -119,23 +142,30 @@ static struct memo_entry *make_entry(struct group *g, struct slice text, uint64_
     return entry;
 }
 
+/* Are backslashes in the text escapes of the log? */
+static inline bool is_escaped(const struct event *ev, enum field f)
+{
+    return event_is_odd(ev, f) && (ev->literal >> f & 1) == 0;
+}
+
 /* Fields that the event has by itself stay. */
-static inline void group_put(struct group *g, struct event *ev)
+static inline void group_put(struct derived *dv, struct group *g, struct event *ev)
 {
     uint64_t hash, wanted = g->bits & ~ev->present;
     if (wanted == 0 || !event_has(ev, g->from))
         return;
+    bool escaped = is_escaped(ev, g->from);
     struct slice text = ev->field[g->from];
-    const struct memo_entry *entry = memo_find(&g->memo, text, 0, &hash);
+    const struct memo_entry *entry = memo_find(&g->memo, text, escaped, &hash);
     if (UNLIKELY(entry == NULL))
-        entry = make_entry(g, text, 0, hash);
+        entry = make_entry(dv, g, text, escaped, hash);
     for (size_t i = 0; i < g->count; i++) {
         if (LIKELY((wanted >> g->fields[i].field & 1) != 0))
             ev->field[g->fields[i].field] = entry->values[i];
     }
     ev->present |= entry->present & wanted;
     ev->odd = (ev->odd & ~wanted) | (entry->odd & wanted);
-    ev->literal |= entry->odd & wanted;
+    ev->literal = escaped ? ev->literal & ~wanted : ev->literal | wanted;
     ev->numeric &= ~wanted;
 }
 
@@ -178,22 +208,23 @@ static void query_put(const struct derive_field *d, struct arena *memory, struct
     enum field f = d->field;
     uint64_t bit = (uint64_t)1 << f;
     struct slice value, target = ev->field[FIELD_TARGET];
-    bool is_escaped = event_is_odd(ev, FIELD_TARGET) && (ev->literal >> FIELD_TARGET & 1) == 0;
-    if ((ev->present & bit) != 0 || !query_field(target, d->parameter, is_escaped, memory, &value))
+    bool escaped = is_escaped(ev, FIELD_TARGET);
+    if ((ev->present & bit) != 0 || !query_field(target, d->parameter, escaped, memory, &value))
         return;
     bool is_odd = scan_has_odd(value.ptr, slice_end(value));
     bool is_number = !is_odd && decimal_parse(value, &ev->number[f]) == DECIMAL_OK;
     ev->field[f] = value;
     ev->present |= bit;
     ev->odd = is_odd ? ev->odd | bit : ev->odd & ~bit;
-    ev->literal = is_escaped ? ev->literal & ~bit : ev->literal | bit;
+    ev->literal = escaped ? ev->literal & ~bit : ev->literal | bit;
     ev->numeric = is_number ? ev->numeric | bit : ev->numeric & ~bit;
 }
 
 void derived_put(struct derived *dv, struct event *ev)
 {
     uint64_t own = ev->present;
-    group_put(&dv->host, ev);
+    for (int i = 0; i < GROUP_COUNT; i++)
+        group_put(dv, &dv->groups[i], ev);
     if (dv->times.count > 0)
         times_put(&dv->times, dv->settings->zone, ev);
     for (size_t i = 0; event_has(ev, FIELD_TARGET) && i < dv->query_count; i++)

@@ -1,7 +1,9 @@
 /* host_net.h - the network of a client's address: so much of it that counts by it show where requests come
  * from, and not from whom.
  *
- *   192.0.2.17 → 192.0.2.0/24      2001:db8:1:2::3 → 2001:db8:1::/48      ::ffff:192.0.2.17 → 192.0.2.0/24
+ *   192.0.2.17         →  192.0.2.0/24
+ *   ::ffff:192.0.2.17  →  192.0.2.0/24
+ *   2001:db8:1:2::3    →  2001:db8:1::/48
  */
 #pragma once
 

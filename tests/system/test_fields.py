@@ -6,6 +6,7 @@ import collections
 import datetime
 import ipaddress
 import random
+import re
 import unittest
 import urllib.parse
 import zoneinfo
@@ -36,6 +37,16 @@ def parameter(target, name):
         if key == name and equals:
             return urllib.parse.unquote_plus(value) or "-"
     return "-"
+
+
+def route(path, rules):
+    """The route of a path by rules of (match, replace), the latter as Python has it."""
+    for match, replace in rules:
+        if re.search(match, path):
+            return re.sub(match, replace, path, count=1)
+    uuid = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    identifier = re.compile(rf"[0-9]+|{uuid}|(?=[a-f]*[0-9])[0-9a-f]{{8,}}", re.IGNORECASE)
+    return "/".join(":id" if identifier.fullmatch(part) else part for part in path.split("/"))
 
 
 class Lines:
@@ -110,6 +121,35 @@ reports:
         self.write("other.yaml", self.CONFIG.replace("Berlin", "Nowhere").encode())
         self.tallyd("check", "-c", "other.yaml", status=EX_CONFIG)
         self.assertIn("derive.timezone", self.err)
+
+    def test_routes_are_as_python_makes_them(self):
+        rules = [("^/shop/([a-z]+)/.*", r"/shop/\1/*"), (r"[0-9]+\.(html|php)$", r"N.\1"), ("/old", "")]
+        listed = ", ".join("{match: '%s', replace: '%s'}" % (match, replace.replace("\\", "$")) for match, replace in rules)
+        config = f"derive: {{routes: [{listed}]}}\nreports: {{routes: {{by: [route]}}}}\n"
+        pick, lines, routes = random.Random(23), list(Lines(23).make(LINES)), collections.Counter()
+        parts = ["shop", "abc", "7", "0123", "12.html", "1.php", "old", "DEADBEEF", "dead00Ff", "dead00f", "", "x7",
+                 "01234567-89ab-CDEF-0123-456789abcdef", "01234567-89ab-CDEF-0123-456789abcdeg"]
+        for i, (line, _, _, target) in enumerate(lines):
+            path = "/" + "/".join(pick.choices(parts, k=pick.randrange(1, 4)))
+            lines[i] = line.replace(f"GET {target} ", f"GET {path}?x=1 ")
+            routes[route(path, rules),] += 1
+        self.write("tallyd.yaml", config.encode())
+        self.write("a.log", "".join(line + "\n" for line in lines).encode())
+        self.tallyd("import", "-c", "tallyd.yaml", "a.log")
+        self.assertEqual(routes, self.counted("routes", ["route"]))
+        self.write("other.yaml", config.replace("old", "older").encode())
+        self.tallyd("import", "-c", "other.yaml", "a.log", status=EX_CONFIG)
+        self.assertIn('given route "/older" ""', self.err)
+        self.assertEqual(config.count("match"), self.tallyd("check", "-c", "tallyd.yaml", "--print").count("match"))
+
+    def test_rules_that_cannot_be_are_refused_where_they_stand(self):
+        for rule, wanted in [("{match: '('}", "tallyd.yaml:1:19: derive.routes.0: found no replace"),
+                             ("{match: '(', replace: a}", "tallyd.yaml:1:19: derive.routes.0: found no regular expression"),
+                             ("{match: a, replace: b, x: c}", "tallyd.yaml:1:42: derive.routes.0.x: found an unknown key"),
+                             ("a", "tallyd.yaml:1:19: derive.routes.0: found")]:
+            self.write("tallyd.yaml", f"derive: {{routes: [{rule}]}}\n".encode())
+            self.tallyd("check", "-c", "tallyd.yaml", status=EX_CONFIG)
+            self.assertIn(wanted, self.err)
 
     def test_a_report_may_use_them_in_any_place(self):
         line = next(Lines(1).make(1))[0].replace("GET /p", "GET /?b=1.5&c=/p")

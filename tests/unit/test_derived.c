@@ -106,6 +106,58 @@ static void test_derived_parameters_of_the_query(void **state)
     derive_fini(&d);
 }
 
+static void add_rule(struct derive *d, const char *match, const char *replace)
+{
+    struct err e;
+    if (!route_add_rule(&d->routes, slice_text(match), slice_text(replace), &e))
+        fail_msg("%s", e.text);
+}
+
+static void test_derived_routes_of_paths(void **state)
+{
+    (void)state;
+    struct derive d = {0};
+    ask(&d, "route");
+    static const struct decoded_case plain[] = {
+        {"2010-10-10T14:17:22Z\t/user/17/a", AT " path=/user/17/a route=/user/:id/a"},
+        {"2010-10-10T14:17:22Z\t/0b0f3b5a-0000-1111-2222-33333333333F/1",
+         AT " path=/0b0f3b5a-0000-1111-2222-33333333333F/1 route=/:id/:id"},
+        {"2010-10-10T14:17:22Z\t/dead0000/deadbeef/dead000/17a",
+         AT " path=/dead0000/deadbeef/dead000/17a route=/:id/deadbeef/dead000/17a"},
+        {"2010-10-10T14:17:22Z\t/\xc3\xa4/7", AT " path~~=/\\xc3\\xa4/7 route~~=/\\xc3\\xa4/:id"},
+        {"2010-10-10T14:17:22Z\t7//", AT " path=7// route=:id//"},
+    };
+    check(&d, "tsv:time,path", plain, COUNT_OF(plain));
+    add_rule(&d, "^/shop/([a-z]+)/(\\d+)?", "/$2$1$$");
+    add_rule(&d, "(a*)*[bd]$", "$0!");
+    static const struct decoded_case ruled[] = {
+        {"2010-10-10T14:17:22Z\t/x/shop/a/", AT " path=/x/shop/a/ route=/x/shop/a/"},
+        {"2010-10-10T14:17:22Z\t/shop/ab/12/34", AT " path=/shop/ab/12/34 route=/12ab$/34"},
+        {"2010-10-10T14:17:22Z\t/shop/ab/x", AT " path=/shop/ab/x route=/ab$x"},
+        {"2010-10-10T14:17:22Z\t/1/aab", AT " path=/1/aab route=/1/aab!"},
+        {"2010-10-10T14:17:22Z\t/1/2", AT " path=/1/2 route=/:id/:id"},
+        {"2010-10-10T14:17:22Z\taaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac",
+         AT " path=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac route=(match limit)"},
+    };
+    check(&d, "tsv:time,path", ruled, COUNT_OF(ruled));
+    derive_fini(&d);
+}
+
+static void test_derived_wrong_rules_are_refused(void **state)
+{
+    (void)state;
+    struct derive d = {0};
+    struct err e;
+    assert_false(route_add_rule(&d.routes, slice_text("("), slice_text(""), &e));
+    assert_non_null(strstr(e.text, "found no regular expression: at byte 2"));
+    assert_false(route_add_rule(&d.routes, slice_text("a"), slice_text("b$"), &e));
+    assert_non_null(strstr(e.text, "found a $ in replace"));
+    for (int i = 0; i < ROUTE_RULES_MAX; i++)
+        add_rule(&d, "a", "");
+    assert_false(route_add_rule(&d.routes, slice_text("a"), slice_text(""), &e));
+    derive_fini(&d);
+}
+
 static void test_derived_fields_that_events_have_stay(void **state)
 {
     (void)state;
@@ -169,6 +221,8 @@ int main(void)
         cmocka_unit_test(test_derived_network_of_addresses),
         cmocka_unit_test(test_derived_hours_and_days_of_a_zone),
         cmocka_unit_test(test_derived_parameters_of_the_query),
+        cmocka_unit_test(test_derived_routes_of_paths),
+        cmocka_unit_test(test_derived_wrong_rules_are_refused),
         cmocka_unit_test(test_derived_fields_that_events_have_stay),
         cmocka_unit_test(test_derived_texts_live_until_the_flush),
     };
