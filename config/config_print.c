@@ -147,6 +147,7 @@ uint64_t config_fingerprint(const struct config *c)
 {
     struct text out = {0};
     print_sources(c, &out);
+    print_keys(c, "derive", "", c, 0, false, &out);
     print_reports(c, &out);
     uint64_t hash = XXH3_64bits(out.ptr, out.len);
     text_fini(&out);

@@ -81,6 +81,8 @@ static bool report_uses(const struct report *r, enum field f)
 void load_derive_given(const struct derive *d, struct report *r)
 {
     struct text given = {0};
+    if (report_uses(r, FIELD_HOST))
+        derive_given(d, FIELD_HOST, &given);
     for (enum derive_kind kind = 0; kind < DERIVE_COUNT; kind++) {
         for (size_t i = 0; i < d->field_count; i++) {
             if (d->fields[i].kind == kind && report_uses(r, d->fields[i].field))

@@ -33,10 +33,13 @@ void lane_add(struct lane *l)
     l->is_full_of_raw = shard_is_full_of_raw(l->shard);
 }
 
-void lane_reject(struct lane *l, const struct record *r, struct slice bytes, struct reject why)
+void lane_reject(struct lane *l, struct chain *chain, const struct record *r, struct slice bytes,
+                 struct reject why)
 {
+    struct record shown = *r;
     shard_reject(l->shard, why.reason);
-    l->reject(l->context, r, bytes, why);
+    chain_hide(chain, &shown, &bytes, &why);
+    l->reject(l->context, &shown, bytes, why);
 }
 
 void lane_record(struct lane *l, struct chain *chain, const struct record *r)
@@ -61,7 +64,7 @@ void lane_record(struct lane *l, struct chain *chain, const struct record *r)
             why = (struct reject){REJECT_FUTURE, 1};
         }
         if (UNLIKELY(what == CHAIN_REJECT)) {
-            lane_reject(l, r, bytes, why);
+            lane_reject(l, chain, r, bytes, why);
             continue;
         }
         ev->order = record_order(r->offset, element);
@@ -98,7 +101,7 @@ void lane_block(struct lane *l, struct chain *chain, const struct block *b, size
         if (decoder == NULL && (is_short || sees_all))
             lane_record(l, chain, &r);
         else
-            lane_reject(l, &r, line, why);
+            lane_reject(l, chain, &r, line, why);
     }
     lane_add(l); /* the events' slices point into the block */
     chain_flush(chain);

@@ -58,8 +58,9 @@ void lanes_abandon(struct lanes *ls, atomic_bool *abandon);
 void lane_block(struct lane *l, struct chain *chain, const struct block *b, size_t line_max);
 /* Count a record of any kind. The chain's memory is reused as soon as no event needs it. */
 void lane_record(struct lane *l, struct chain *chain, const struct record *r);
-/* Count something that is no event, of one record. */
-void lane_reject(struct lane *l, const struct record *r, struct slice bytes, struct reject why);
+/* Count something that is no event, of one record of the chain's. */
+void lane_reject(struct lane *l, struct chain *chain, const struct record *r, struct slice bytes,
+                 struct reject why);
 /* Add the decoded events to the shard. Needed before the bytes that they point into go. */
 void lane_add(struct lane *l);
 

@@ -11,6 +11,7 @@
 #include "ingest/decode/syslog.h"
 #include "ingest/decode/text_step.h"
 #include "ingest/derive/derived.h"
+#include "ingest/derive/hide.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,6 +58,8 @@ struct chain {
     bool needs_finish; /* do events need finish_event()? */
     const struct record *record;
     bool is_tombstone;
+    bool is_record_hidden; /* are these the record's, for chain_hide()? */
+    struct slice hidden_key, hidden_value;
     bool is_record_known; /* do the additions have this record's texts? */
     struct addition additions[DECODE_FIELDS_MAX];
     size_t addition_count;
@@ -192,7 +195,7 @@ void chain_start(struct chain *c, const struct record *r)
 {
     c->record = r;
     c->is_tombstone = r->value.ptr == NULL;
-    c->is_record_known = false;
+    c->is_record_known = c->is_record_hidden = false;
     c->depth = 0;
     start_level(&c->levels[0], r->value);
     c->levels[0].is_done = c->is_tombstone;
@@ -218,6 +221,25 @@ const char *chain_derived_from(const struct chain *c, enum field f)
 {
     bool is_made = c->derived != NULL && (derived_made(c->derived) >> f & 1) != 0;
     return is_made ? derive_source(c->decode->derive, f) : NULL;
+}
+
+void chain_hide(struct chain *c, struct record *r, struct slice *bytes, struct reject *why)
+{
+    if (c->decode->derive == NULL || !c->decode->derive->anonymise)
+        return;
+    bool is_whole = bytes->ptr == r->value.ptr && bytes->len == r->value.len;
+    *bytes = hide_addresses(*bytes, &c->memory, &why->column);
+    if (is_whole && r->key.len == 0) {
+        r->value = *bytes;
+        return;
+    }
+    if (!c->is_record_hidden) {
+        c->hidden_key = hide_addresses(r->key, &c->memory, NULL);
+        c->hidden_value = hide_addresses(r->value, &c->memory, NULL);
+        c->is_record_hidden = true;
+    }
+    r->key = c->hidden_key;
+    r->value = c->hidden_value;
 }
 
 void chain_flush(struct chain *c)

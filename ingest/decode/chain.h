@@ -64,5 +64,8 @@ size_t chain_step(const struct chain *c);
 struct slice chain_text(const struct chain *c, size_t step);
 /* What a field of the last event was made of, as derive_source(); NULL: it was not made of another. */
 const char *chain_derived_from(const struct chain *c, enum field f);
+/* Hides addresses in a rejected line or element and in its record, if the configuration wants that (hide.h).
+ * Their texts then live until chain_flush(). */
+void chain_hide(struct chain *c, struct record *r, struct slice *bytes, struct reject *why);
 /* Frees the chain's memory: slices of events since the last flush become invalid. */
 void chain_flush(struct chain *c);

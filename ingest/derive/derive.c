@@ -1,6 +1,7 @@
 #include "ingest/derive/derive.h"
 
 #include "base/check.h"
+#include "ingest/derive/host_id.h"
 
 #include <stdlib.h>
 
@@ -8,15 +9,15 @@
 
 static const struct {
     const char *name, *source;
-} kinds[DERIVE_COUNT] = {[DERIVE_QUERY] = {FIELD_QUERY_PREFIX, "target"},
-                         [DERIVE_HOUR] = {"hour_of_day", "time"},
-                         [DERIVE_DAY] = {"day_of_week", "time"},
-                         [DERIVE_HOST_NET] = {"host_net", "host"},
-                         [DERIVE_ROUTE] = {"route", "path"}};
+} kinds[DERIVE_COUNT] = {
+    [DERIVE_QUERY] = {FIELD_QUERY_PREFIX, "target"}, [DERIVE_HOUR] = {"hour_of_day", "time"},
+    [DERIVE_DAY] = {"day_of_week", "time"},          [DERIVE_HOST_NET] = {"host_net", "host"},
+    [DERIVE_HOST_ID] = {"host_id", "host"},          [DERIVE_ROUTE] = {"route", "path"}};
 
 void derive_fini(struct derive *d)
 {
     free(d->timezone);
+    free(d->key);
     route_fini(&d->routes);
     *d = (struct derive){0};
 }
@@ -90,17 +91,39 @@ static bool open_zone(struct derive *d, struct err *e)
     return err_prefix(e, "derive.timezone");
 }
 
+static bool open_field(struct derive *d, enum derive_kind kind, struct err *e)
+{
+    switch (kind) {
+    case DERIVE_HOUR:
+    case DERIVE_DAY:
+        return open_zone(d, e);
+    case DERIVE_HOST_ID:
+        return d->key != NULL ? host_id_open(e) || err_prefix(e, "host_id")
+                              : err_set(e, EX_CONFIG,
+                                        "host_id needs a secret: set derive.key, as "
+                                        "key: file:/etc/tallyd/host.key");
+    case DERIVE_QUERY:
+    case DERIVE_HOST_NET:
+    case DERIVE_ROUTE:
+    case DERIVE_COUNT:
+        break;
+    }
+    return true;
+}
+
 bool derive_open(struct derive *d, struct err *e)
 {
     bool good = true;
     for (size_t i = 0; i < d->field_count && good; i++)
-        good = !needs_zone(d->fields[i].kind) || open_zone(d, e);
+        good = open_field(d, d->fields[i].kind, e);
     return good;
 }
 
 void derive_given(const struct derive *d, enum field f, struct text *out)
 {
     const struct derive_field *asked = find(d, f);
+    if (f == FIELD_HOST && d->anonymise)
+        text_printf(out, "%s anonymise\n", field_name(f));
     for (size_t i = 0; asked != NULL && asked->kind == DERIVE_ROUTE && i < d->routes.count; i++) {
         text_printf(out, "%s ", field_name(f));
         text_json(out, slice_text(d->routes.list[i].match));

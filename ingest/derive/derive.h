@@ -4,11 +4,14 @@
  *   query:NAME    the parameter NAME of the target's query, percent-decoded
  *   hour_of_day   00 to 23, day_of_week: monday to sunday, of the event's time in `timezone`
  *   host_net      the network of the host's address: 192.0.2.0/24 or 2001:db8:1::/48
+ *   host_id       a pseudonym of the host for a day (host_id.h)
  *   route         the path with its identifiers replaced: /user/:id (route.h)
  *
  * Names   : they are names of own fields. An event that has such a field by itself keeps it: a member of
  *           JSON, a tag, a column. If a source says where the field comes from, nothing is made for it.
  * Asked   : only fields that a report or a raw list uses are made. Others cost nothing.
+ * Hidden  : with `anonymise`, `host` is the network of host_net, and no other text of an event, and no rejected
+ *           line, has an address any more (hide.h). Fields of the host are made before, all others after.
  * Given   : counts depend on the settings. A report's definition has those of its fields, so other settings
  *           are another generation.
  * Absent  : a field is absent if the field that it is made of is absent, or says nothing.
@@ -23,7 +26,15 @@
 #include "ingest/derive/route.h"
 #include "ingest/event.h"
 
-enum derive_kind { DERIVE_QUERY, DERIVE_HOUR, DERIVE_DAY, DERIVE_HOST_NET, DERIVE_ROUTE, DERIVE_COUNT };
+enum derive_kind {
+    DERIVE_QUERY,
+    DERIVE_HOUR,
+    DERIVE_DAY,
+    DERIVE_HOST_NET,
+    DERIVE_HOST_ID,
+    DERIVE_ROUTE,
+    DERIVE_COUNT
+};
 
 struct derive_field {
     enum derive_kind kind;
@@ -33,6 +44,8 @@ struct derive_field {
 
 struct derive {
     char *timezone; /* name of a zone */
+    bool anonymise;
+    char *key; /* of host_id; NULL: none */
     struct route_rules routes;
 
     struct derive_field fields[FIELD_OWN_MAX]; /* that are asked for, each once */
@@ -53,6 +66,6 @@ const char *derive_source(const struct derive *d, enum field f);
 /* Finds and loads what the fields that are asked for need. Call it before events are decoded. Errors:
  * EX_CONFIG, EX_OSFILE or EX_NOINPUT, which name the key or the package. */
 bool derive_open(struct derive *d, struct err *e) MUST_CHECK;
-/* Adds the settings that this field depends on, each as a line "NAME SETTING\n"; nothing if the field has
+/* Adds the settings that this field, built-in or derived, depends on, each as a line "NAME SETTING\n"; nothing if the field has
  * none, or the default ones. */
 void derive_given(const struct derive *d, enum field f, struct text *out);

@@ -3,6 +3,8 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "ingest/decimal.h"
+#include "ingest/derive/hide.h"
+#include "ingest/derive/host_id.h"
 #include "ingest/derive/host_net.h"
 #include "ingest/derive/memo.h"
 #include "ingest/derive/query_field.h"
@@ -34,6 +36,7 @@ struct derived {
     const struct derive *settings;
     struct arena *memory;
     struct group groups[GROUP_COUNT];
+    bool has_id;                /* is host_id among the fields of the host? */
     struct pcre_run *route_run; /* NULL: no rules need it */
     struct times times;
     uint64_t made; /* bit per enum field that the last event got */
@@ -58,6 +61,10 @@ static void add_field(struct derived *dv, const struct derive_field *f)
     case DERIVE_DAY:
         dv->times.fields[dv->times.count++] = *f;
         return;
+    case DERIVE_HOST_ID:
+        dv->has_id = true;
+        group_add(&dv->groups[GROUP_HOST], f);
+        return;
     case DERIVE_HOST_NET:
         group_add(&dv->groups[GROUP_HOST], f);
         return;
@@ -74,7 +81,7 @@ static void add_field(struct derived *dv, const struct derive_field *f)
 
 struct derived *derived_new(const struct derive *d, uint64_t own, struct arena *memory)
 {
-    bool is_wanted = false;
+    bool is_wanted = d != NULL && d->anonymise;
     for (size_t i = 0; d != NULL && i < d->field_count; i++)
         is_wanted |= (own >> d->fields[i].field & 1) == 0;
     if (!is_wanted)
@@ -111,12 +118,17 @@ void derived_flush(struct derived *dv)
 
 /* ---- fields of a text */
 
-static struct slice make_value(struct derived *dv, enum derive_kind kind, struct slice text,
+static struct slice make_value(struct derived *dv, enum derive_kind kind, struct slice text, int64_t day,
                                struct arena *memory)
 {
     char net[HOST_NET_BYTES];
     size_t len;
+    char *id;
     switch (kind) {
+    case DERIVE_HOST_ID:
+        id = arena_add(memory, HOST_ID_BYTES);
+        host_id(slice_text(dv->settings->key), day, text, id);
+        return slice_of(id, HOST_ID_BYTES);
     case DERIVE_HOST_NET:
         len = host_net(text, net);
         return len > 0 ? arena_copy(memory, slice_of(net, len)) : (struct slice){NULL, 0};
@@ -133,7 +145,8 @@ static struct memo_entry *make_entry(struct derived *dv, struct group *g, struct
 {
     struct memo_entry *entry = memo_add(&g->memo, text, number, hash);
     for (size_t i = 0; i < g->count; i++) {
-        struct slice value = make_value(dv, g->fields[i].kind, entry->key, &g->memo.memory);
+        struct slice value =
+            make_value(dv, g->fields[i].kind, entry->key, (int64_t)(number >> 1), &g->memo.memory);
         uint64_t bit = (uint64_t)1 << g->fields[i].field;
         entry->values[i] = value;
         entry->present |= value.ptr != NULL ? bit : 0;
@@ -149,16 +162,17 @@ static inline bool is_escaped(const struct event *ev, enum field f)
 }
 
 /* Fields that the event has by itself stay. */
-static inline void group_put(struct derived *dv, struct group *g, struct event *ev)
+static inline void group_put(struct derived *dv, struct group *g, uint64_t day, struct event *ev)
 {
     uint64_t hash, wanted = g->bits & ~ev->present;
     if (wanted == 0 || !event_has(ev, g->from))
         return;
     bool escaped = is_escaped(ev, g->from);
     struct slice text = ev->field[g->from];
-    const struct memo_entry *entry = memo_find(&g->memo, text, escaped, &hash);
+    uint64_t number = (day << 1) | escaped; /* what the fields depend on besides */
+    const struct memo_entry *entry = memo_find(&g->memo, text, number, &hash);
     if (UNLIKELY(entry == NULL))
-        entry = make_entry(dv, g, text, escaped, hash);
+        entry = make_entry(dv, g, text, number, hash);
     for (size_t i = 0; i < g->count; i++) {
         if (LIKELY((wanted >> g->fields[i].field & 1) != 0))
             ev->field[g->fields[i].field] = entry->values[i];
@@ -220,11 +234,37 @@ static void query_put(const struct derive_field *d, struct arena *memory, struct
     ev->numeric = is_number ? ev->numeric | bit : ev->numeric & ~bit;
 }
 
+/* ---- addresses */
+
+#define BIT(f) ((uint64_t)1 << FIELD_##f)
+
+/* Fields that cannot have an address, or are numbers. */
+#define WITHOUT_ADDRESS (BIT(HOST) | BIT(PORT) | BIT(METHOD) | BIT(STATUS) | BIT(BYTES) | BIT(VALUE))
+
+/* Puts the network into the place of the host, and hides addresses in all other texts but those of `made`. */
+static __attribute__((noinline)) void hide(struct derived *dv, uint64_t made, struct event *ev)
+{
+    char net[HOST_NET_BYTES];
+    size_t len = event_has(ev, FIELD_HOST) ? host_net(ev->field[FIELD_HOST], net) : 0;
+    ev->present &= ~BIT(HOST);
+    ev->odd &= ~BIT(HOST);
+    for (uint64_t left = ev->present & ~made & ~WITHOUT_ADDRESS; left != 0; left &= left - 1) {
+        enum field f = (enum field)__builtin_ctzll(left);
+        ev->field[f] = hide_addresses(ev->field[f], dv->memory, NULL);
+    }
+    if (len == 0)
+        return;
+    ev->field[FIELD_HOST] = arena_copy(dv->memory, slice_of(net, len));
+    ev->present |= BIT(HOST);
+}
+
 void derived_put(struct derived *dv, struct event *ev)
 {
     uint64_t own = ev->present;
-    for (int i = 0; i < GROUP_COUNT; i++)
-        group_put(dv, &dv->groups[i], ev);
+    group_put(dv, &dv->groups[GROUP_HOST], dv->has_id ? (uint64_t)(ev->at_ms / DAY_MS) : 0, ev);
+    if (UNLIKELY(dv->settings->anonymise))
+        hide(dv, ev->present & ~own, ev);
+    group_put(dv, &dv->groups[GROUP_PATH], 0, ev);
     if (dv->times.count > 0)
         times_put(&dv->times, dv->settings->zone, ev);
     for (size_t i = 0; event_has(ev, FIELD_TARGET) && i < dv->query_count; i++)

@@ -15,10 +15,10 @@
 struct derived;
 
 /* `own`: bit per enum field that the source provides by itself; these are not made. NULL: there is nothing to
- * make. The settings and the arena are borrowed. Pre: derive_open(). */
+ * make or to hide. The settings and the arena are borrowed. Pre: derive_open(). */
 struct derived *derived_new(const struct derive *d, uint64_t own, struct arena *memory);
 void derived_free(struct derived *dv);
-/* Adds the fields to an event. */
+/* Adds the fields to an event, and hides addresses in it. */
 void derived_put(struct derived *dv, struct event *ev);
 /* Bits of the fields that derived_put() made last. */
 uint64_t derived_made(const struct derived *dv);

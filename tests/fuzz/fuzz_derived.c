@@ -4,9 +4,10 @@
 
 #define LINE_MAX 65536
 
-static const char *const fields[] = {"host_net", "hour_of_day",      "day_of_week",
+static const char *const fields[] = {"host_net", "host_id",          "hour_of_day", "day_of_week",
                                      "query:a",  "query:utm_source", "route"};
 static const char *const steps[] = {"auto", "tsv:time,host,target,agent", "json"};
+static char key[] = "0123456789abcdef";
 
 static void ask(struct derive *d)
 {
@@ -24,16 +25,16 @@ static void ask(struct derive *d)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct derive derive;
-    static struct decode decodes[COUNT_OF(steps)];
-    static struct chain *chains[COUNT_OF(steps)];
+    static struct derive derives[2] = {{.key = key}, {.key = key, .anonymise = true}};
+    static struct decode decodes[2 * COUNT_OF(steps)];
+    static struct chain *chains[2 * COUNT_OF(steps)];
     struct record r = {.value = slice_of((const char *)data, size), .timestamp_ms = -1};
-    if (derive.field_count == 0)
-        ask(&derive);
-    for (size_t i = 0; i < COUNT_OF(steps); i++) {
+    for (size_t i = 0; i < COUNT_OF(chains); i++) {
         if (chains[i] == NULL) {
-            chain_free(fuzz_chain_of(&decodes[i], steps[i], NULL, LINE_MAX));
-            decodes[i].derive = &derive;
+            chain_free(fuzz_chain_of(&decodes[i], steps[i / 2], NULL, LINE_MAX));
+            decodes[i].derive = &derives[i % 2];
+            if (derives[i % 2].field_count == 0)
+                ask(&derives[i % 2]);
             chains[i] = chain_new(&decodes[i], LINE_MAX);
         }
         fuzz_decode_in_time(chains[i], &decodes[i], &r);

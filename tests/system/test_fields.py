@@ -4,6 +4,8 @@ queries, none of which tallyd uses."""
 
 import collections
 import datetime
+import hashlib
+import hmac
 import ipaddress
 import random
 import re
@@ -78,7 +80,8 @@ class Lines:
 class FieldsCase(Case):
     def counted(self, report, dimensions):
         """What the store has of a report: {values: hits}."""
-        rows = self.query(report, "--measure", "hits", "--top", "1000", span=SPAN)
+        self.write("query.yaml", b"query: {series_max: 100000}\n")
+        rows = self.query(report, "-c", "query.yaml", "--measure", "hits", "--top", "100000", span=SPAN)
         return {tuple(row[name] for name in dimensions): int(row["value"]) for row in rows}
 
 
@@ -150,6 +153,45 @@ reports:
             self.write("tallyd.yaml", f"derive: {{routes: [{rule}]}}\n".encode())
             self.tallyd("check", "-c", "tallyd.yaml", status=EX_CONFIG)
             self.assertIn(wanted, self.err)
+
+    def test_no_address_is_left_where_one_must_not_be(self):
+        key = "0123456789abcdef"
+        self.write("tallyd.yaml", f"""
+derive: {{anonymise: true, key: {key}}}
+rejects: {{file: dead.log}}
+reports:
+  hosts: {{by: [host]}}
+  ids: {{by: [host_id]}}
+  texts: {{by: [request, path, referrer, agent, "query:ip"]}}
+""".encode())
+        whole, hosts, ids, log = set(), collections.Counter(), collections.Counter(), []
+        for line, host, at, _ in Lines(24).make(LINES):
+            bare = host.removeprefix("::ffff:").removesuffix(":80")
+            line = line.replace("GET /", f"GET /of/{bare}/?ip={bare}&a=", 1)
+            line = line.replace('"-" "x"', f'"http://{f"[{bare}]" if ":" in bare else bare}:80/" "x {bare}, {bare}"')
+            log.append(line)
+            log.append(f"{host} is no line, {bare}!")
+            if bare != "client.example" and not bare.endswith((".0", "::")):
+                whole.add(bare)
+            hosts[network(host),] += 1
+            ids[hmac.new(key.encode(), f"{at:%Y-%m-%d} {host}".encode(), hashlib.sha256).hexdigest()[:16],] += 1
+        self.write("a.log", "".join(line + "\n" for line in log).encode())
+        said = self.tallyd("import", "-c", "tallyd.yaml", "--rejects", "rejects.log", "a.log") + self.err
+        self.tallyd("verify", "-c", "tallyd.yaml", "a.log")
+        self.assertEqual(hosts, self.counted("hosts", ["host"]))
+        self.assertEqual(ids, self.counted("ids", ["host_id"]))
+        said += self.tallyd("query", "texts", "-c", "query.yaml", "--top", "100000", "--from", SPAN[0], "--to", SPAN[1], "--format", "csv-raw")
+        for name in ("rejects.log", "tallyd.db"):
+            said += self.read(name).decode(errors="replace")
+        self.assertGreater(len(whole), 100)
+        found = re.findall(r"(?<![0-9.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9a-f]{4}:[0-9a-f:]+", said)
+        self.assertEqual(set(), whole & set(found))
+        self.assertEqual(LINES, self.read("rejects.log").count(b"is no line"))
+
+    def test_an_id_needs_a_key(self):
+        self.write("tallyd.yaml", b"reports: {ids: {by: [host_id]}}\n")
+        self.tallyd("check", "-c", "tallyd.yaml", status=EX_CONFIG)
+        self.assertIn("set derive.key", self.err)
 
     def test_a_report_may_use_them_in_any_place(self):
         line = next(Lines(1).make(1))[0].replace("GET /p", "GET /?b=1.5&c=/p")

@@ -1,5 +1,6 @@
 #include "base/mem.h"
 #include "ingest/decode/chain.h"
+#include "ingest/derive/hide.h"
 #include "tests/support/decoded.h"
 
 #include <setjmp.h>
@@ -158,6 +159,59 @@ static void test_derived_wrong_rules_are_refused(void **state)
     derive_fini(&d);
 }
 
+static void test_derived_ids_and_hidden_addresses(void **state)
+{
+    (void)state;
+    struct derive d = {.anonymise = true, .key = xstrdup("0123456789abcdef")};
+    ask(&d, "host_id route query:ip");
+    /* The ids are those of Python's hmac. */
+    static const struct decoded_case cases[] = {
+        {"2010-10-10T14:17:22Z\t192.0.2.17\t/a/192.0.2.17?ip=192.0.2.17\tx 2001:db8:1:2::3 y",
+         AT " host=192.0.2.0/24 target=/a/192.0.2.0?ip=192.0.2.0 path=/a/192.0.2.0 agent=x 2001:db8:1:: y "
+            "route=/a/192.0.2.0 host_id=f86dfe55d2ff22d8 query:ip=192.0.2.0"},
+        {"2010-10-11T14:17:22Z\t192.0.2.17\t/\t",
+         "1286806642000 host=192.0.2.0/24 path=/ route=/ host_id=720f7f1a59f0bee2"},
+        {"2010-10-10T14:17:22Z\ta.example\t/\t", AT " path=/ route=/ host_id=20a3f1c66791e996"},
+    };
+    check(&d, "tsv:time,host,path,agent", cases, COUNT_OF(cases));
+    derive_fini(&d);
+}
+
+static void test_derived_addresses_are_hidden_wherever_they_stand(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *hidden;
+        size_t column, moved;
+    } cases[] = {
+        {"10.20.30.40", "10.20.30.0", 10, 10},
+        {"a 10.20.30.40, 1.2.3.255:80 x", "a 10.20.30.0, 1.2.3.0:80 x", 29, 26},
+        {"10.20.30.0", "10.20.30.0", 1, 1},
+        {"x=10.20.30.456.1", "x=10.20.30.0.1", 17, 15},
+        {"10.20.30", "10.20.30", 1, 1},
+        {"10.20..30.40 1.2.3.4567", "10.20..30.40 1.2.3.4567", 1, 1},
+        {"static.1.2.3.44.example", "static.1.2.3.0.example", 1, 1},
+        {"[2001:db8:1:2::3]:443", "[2001:db8:1::]:443", 22, 19},
+        {"2001:db8:1:2:3:4:5:6:8080", "2001:db8:1::", 12, 12},
+        {"::1 fe80::1%eth0 2001::", ":: fe80::%eth0 2001::", 24, 22},
+        {"::ffff:1.2.3.4 1:2:3:4:5:6:7.8.9.10", ":: 1:2:3::", 1, 1},
+        {"[10/Oct/2000:13:55:36 -0700] aa:bb:cc:dd:ee:ff", "[10/Oct/2000:13:55:36 -0700] aa:bb:cc:dd:ee:ff",
+         7, 7},
+        {"", "", 1, 1},
+    };
+    struct arena memory;
+    arena_init(&memory, 4096);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        size_t column = cases[i].column;
+        char *copy = xstrdup(cases[i].text);
+        struct slice hidden = hide_addresses(slice_text(copy), &memory, &column);
+        if (!slice_is(hidden, cases[i].hidden) || column != cases[i].moved)
+            fail_msg("%s: %.*s %zu", cases[i].text, SLICE_ARGS(hidden), column);
+        free(copy);
+    }
+    arena_fini(&memory);
+}
+
 static void test_derived_fields_that_events_have_stay(void **state)
 {
     (void)state;
@@ -223,6 +277,8 @@ int main(void)
         cmocka_unit_test(test_derived_parameters_of_the_query),
         cmocka_unit_test(test_derived_routes_of_paths),
         cmocka_unit_test(test_derived_wrong_rules_are_refused),
+        cmocka_unit_test(test_derived_ids_and_hidden_addresses),
+        cmocka_unit_test(test_derived_addresses_are_hidden_wherever_they_stand),
         cmocka_unit_test(test_derived_fields_that_events_have_stay),
         cmocka_unit_test(test_derived_texts_live_until_the_flush),
     };
