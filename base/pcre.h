@@ -41,5 +41,8 @@ struct pcre_run *pcre_run_new(uint32_t groups);
 void pcre_run_free(struct pcre_run *run);
 /* Above 0: it matches. */
 int pcre_match(const struct pcre *r, struct pcre_run *run, struct slice text, uint32_t steps);
+/* Writes a text in which $0 to $9 stand for groups of the last match, $$ for a dollar. Returns its length. It
+ * only counts if `out` is NULL. */
+size_t pcre_expand(const struct pcre_run *run, const char *text, char *out);
 /* The text of a group in the last match. False: the group took no part in it. */
 bool pcre_group(const struct pcre_run *run, unsigned group, struct slice *found);

@@ -147,7 +147,8 @@ void config_free(struct config *c);
 /* The whole effective configuration as YAML. config_load() reads it back to the same configuration, unless it
  * hides the secrets that stand in it (secret.h). */
 void config_print(const struct config *c, bool hides_secrets, struct text *out);
-/* A number of what decides what is counted: sources, derived fields and reports, as config_print() writes them. Never 0. */
+/* A number of what decides what is counted: sources, derived fields and reports, as config_print() writes
+ * them. Never 0. */
 uint64_t config_fingerprint(const struct config *c);
 /* Adds the value of kafka.properties. `path` is its key, under which references are found that are printed
  * instead of values; NULL: print the true values. `hides`: other secrets become "…". */

@@ -59,11 +59,14 @@ bool load_derive_ask(struct load *ld, struct slice name, bool *is_derived, struc
 {
     const struct config *c = ld->c;
     enum field f;
-    bool is_own = field_parse(name, &f) && c->source_count > 0;
-    for (size_t i = 0; i < c->source_count && is_own; i++)
-        is_own = (decode_fields(&c->sources[i].decode) >> f & 1) != 0;
+    bool is_own = field_parse(name, &f) && c->source_count > 0, may_be_own = c->source_count > 0;
+    for (size_t i = 0; i < c->source_count; i++) {
+        const struct decode *d = &c->sources[i].decode;
+        is_own = is_own && (decode_fields(d) >> f & 1) != 0;
+        may_be_own = may_be_own && decode_is_open(d);
+    }
     *is_derived = derive_is_name(name) && !is_own;
-    return !*is_derived || derive_ask(&ld->c->derive, name, e);
+    return !*is_derived || derive_ask(&ld->c->derive, name, may_be_own, e);
 }
 
 static bool report_uses(const struct report *r, enum field f)

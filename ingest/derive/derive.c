@@ -9,15 +9,22 @@
 
 static const struct {
     const char *name, *source;
-} kinds[DERIVE_COUNT] = {
-    [DERIVE_QUERY] = {FIELD_QUERY_PREFIX, "target"}, [DERIVE_HOUR] = {"hour_of_day", "time"},
-    [DERIVE_DAY] = {"day_of_week", "time"},          [DERIVE_HOST_NET] = {"host_net", "host"},
-    [DERIVE_HOST_ID] = {"host_id", "host"},          [DERIVE_ROUTE] = {"route", "path"}};
+} kinds[DERIVE_COUNT] = {[DERIVE_QUERY] = {FIELD_QUERY_PREFIX, "target"},
+                         [DERIVE_HOUR] = {"hour_of_day", "time"},
+                         [DERIVE_DAY] = {"day_of_week", "time"},
+                         [DERIVE_HOST_NET] = {"host_net", "host"},
+                         [DERIVE_HOST_ID] = {"host_id", "host"},
+                         [DERIVE_ROUTE] = {"route", "path"},
+                         [DERIVE_FAMILY] = {"agent_family", "agent"},
+                         [DERIVE_OS] = {"agent_os", "agent"},
+                         [DERIVE_BOT] = {"bot", "agent"}};
 
 void derive_fini(struct derive *d)
 {
     free(d->timezone);
     free(d->key);
+    free(d->agents_path);
+    agents_free(d->agents);
     route_fini(&d->routes);
     *d = (struct derive){0};
 }
@@ -60,9 +67,9 @@ const char *derive_source(const struct derive *d, enum field f)
     return asked != NULL ? kinds[asked->kind].source : NULL;
 }
 
-bool derive_ask(struct derive *d, struct slice name, struct err *e)
+bool derive_ask(struct derive *d, struct slice name, bool is_optional, struct err *e)
 {
-    struct derive_field asked = {.parameter = {"", 0}};
+    struct derive_field asked = {.is_optional = is_optional, .parameter = {"", 0}};
     bool is_name = parse_kind(name, &asked.kind);
     ASSERT(is_name);
     if (!field_intern(name, &asked.field))
@@ -91,6 +98,13 @@ static bool open_zone(struct derive *d, struct err *e)
     return err_prefix(e, "derive.timezone");
 }
 
+static bool open_agents(struct derive *d, struct err *e)
+{
+    if (d->agents == NULL)
+        d->agents = agents_load(d->agents_path != NULL ? d->agents_path : AGENTS_PATH, e);
+    return d->agents != NULL || err_prefix(e, "derive.agents");
+}
+
 static bool open_field(struct derive *d, enum derive_kind kind, struct err *e)
 {
     switch (kind) {
@@ -102,6 +116,10 @@ static bool open_field(struct derive *d, enum derive_kind kind, struct err *e)
                               : err_set(e, EX_CONFIG,
                                         "host_id needs a secret: set derive.key, as "
                                         "key: file:/etc/tallyd/host.key");
+    case DERIVE_FAMILY:
+    case DERIVE_OS:
+    case DERIVE_BOT:
+        return open_agents(d, e);
     case DERIVE_QUERY:
     case DERIVE_HOST_NET:
     case DERIVE_ROUTE:
@@ -113,10 +131,16 @@ static bool open_field(struct derive *d, enum derive_kind kind, struct err *e)
 
 bool derive_open(struct derive *d, struct err *e)
 {
-    bool good = true;
-    for (size_t i = 0; i < d->field_count && good; i++)
-        good = open_field(d, d->fields[i].kind, e);
-    return good;
+    size_t kept = 0;
+    for (size_t i = 0; i < d->field_count; i++) {
+        bool good = open_field(d, d->fields[i].kind, e);
+        if (!good && !d->fields[i].is_optional)
+            return false;
+        if (good)
+            d->fields[kept++] = d->fields[i];
+    }
+    d->field_count = kept;
+    return true;
 }
 
 void derive_given(const struct derive *d, enum field f, struct text *out)

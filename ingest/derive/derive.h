@@ -5,13 +5,14 @@
  *   hour_of_day   00 to 23, day_of_week: monday to sunday, of the event's time in `timezone`
  *   host_net      the network of the host's address: 192.0.2.0/24 or 2001:db8:1::/48
  *   host_id       a pseudonym of the host for a day (host_id.h)
+ *   agent_family, agent_os, bot   what the user agent says of itself (agents.h); bot is yes or no
  *   route         the path with its identifiers replaced: /user/:id (route.h)
  *
  * Names   : they are names of own fields. An event that has such a field by itself keeps it: a member of
  *           JSON, a tag, a column. If a source says where the field comes from, nothing is made for it.
  * Asked   : only fields that a report or a raw list uses are made. Others cost nothing.
- * Hidden  : with `anonymise`, `host` is the network of host_net, and no other text of an event, and no rejected
- *           line, has an address any more (hide.h). Fields of the host are made before, all others after.
+ * Hidden  : with `anonymise`, `host` is the network of host_net. No other text of an event and no rejected
+ *           line has an address then (hide.h). Fields of the host are made before, all others after.
  * Given   : counts depend on the settings. A report's definition has those of its fields, so other settings
  *           are another generation.
  * Absent  : a field is absent if the field that it is made of is absent, or says nothing.
@@ -23,6 +24,7 @@
 #include "base/err.h"
 #include "base/text.h"
 #include "base/zone.h"
+#include "ingest/derive/agents.h"
 #include "ingest/derive/route.h"
 #include "ingest/event.h"
 
@@ -33,12 +35,16 @@ enum derive_kind {
     DERIVE_HOST_NET,
     DERIVE_HOST_ID,
     DERIVE_ROUTE,
+    DERIVE_FAMILY,
+    DERIVE_OS,
+    DERIVE_BOT,
     DERIVE_COUNT
 };
 
 struct derive_field {
     enum derive_kind kind;
     enum field field;
+    bool is_optional;       /* all events may have it by themselves: without its data, it is not made */
     struct slice parameter; /* NAME of a DERIVE_QUERY; lives as long as the process */
 };
 
@@ -46,19 +52,21 @@ struct derive {
     char *timezone; /* name of a zone */
     bool anonymise;
     char *key; /* of host_id; NULL: none */
+    char *agents_path;
     struct route_rules routes;
 
     struct derive_field fields[FIELD_OWN_MAX]; /* that are asked for, each once */
     size_t field_count;
+    struct agents *agents;   /* NULL: no field needs them, or not opened */
     const struct zone *zone; /* set by derive_open() if a field needs it */
 };
 
 void derive_fini(struct derive *d);
 /* Is it the name of a derived field? */
 bool derive_is_name(struct slice name);
-/* Makes the field known and asked for. Pre: derive_is_name(). False: EX_CONFIG, there are too many own
- * fields. */
-bool derive_ask(struct derive *d, struct slice name, struct err *e) MUST_CHECK;
+/* Makes the field known and asked for; `is_optional` as in struct derive_field. Pre: derive_is_name().
+ * False: EX_CONFIG, there are too many own fields. */
+bool derive_ask(struct derive *d, struct slice name, bool is_optional, struct err *e) MUST_CHECK;
 /* Is it asked for? */
 bool derive_has(const struct derive *d, enum field f);
 /* What the field is made of: "host", "target", "time"; NULL: it is not asked for. */
@@ -66,6 +74,6 @@ const char *derive_source(const struct derive *d, enum field f);
 /* Finds and loads what the fields that are asked for need. Call it before events are decoded. Errors:
  * EX_CONFIG, EX_OSFILE or EX_NOINPUT, which name the key or the package. */
 bool derive_open(struct derive *d, struct err *e) MUST_CHECK;
-/* Adds the settings that this field, built-in or derived, depends on, each as a line "NAME SETTING\n"; nothing if the field has
- * none, or the default ones. */
+/* Adds the settings that this field, built-in or derived, depends on, each as a line "NAME SETTING\n";
+ * nothing if the field has none, or the default ones. */
 void derive_given(const struct derive *d, enum field f, struct text *out);

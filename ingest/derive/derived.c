@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 /* Fields that are made of one field's text. */
-enum { GROUP_HOST, GROUP_PATH, GROUP_COUNT };
+enum { GROUP_HOST, GROUP_PATH, GROUP_AGENT, GROUP_COUNT };
 struct group {
     enum field from;
     size_t count;
@@ -38,6 +38,7 @@ struct derived {
     struct group groups[GROUP_COUNT];
     bool has_id;                /* is host_id among the fields of the host? */
     struct pcre_run *route_run; /* NULL: no rules need it */
+    struct pcre_run *agent_run; /* NULL: no field of the agent needs it */
     struct times times;
     uint64_t made; /* bit per enum field that the last event got */
     struct derive_field queries[FIELD_OWN_MAX];
@@ -73,6 +74,13 @@ static void add_field(struct derived *dv, const struct derive_field *f)
         if (dv->settings->routes.count > 0)
             dv->route_run = pcre_run_new(ROUTE_GROUPS);
         return;
+    case DERIVE_FAMILY:
+    case DERIVE_OS:
+    case DERIVE_BOT:
+        group_add(&dv->groups[GROUP_AGENT], f);
+        if (dv->agent_run == NULL)
+            dv->agent_run = pcre_run_new(AGENT_GROUPS);
+        return;
     case DERIVE_COUNT:
         break;
     }
@@ -91,6 +99,7 @@ struct derived *derived_new(const struct derive *d, uint64_t own, struct arena *
     dv->memory = memory;
     dv->groups[GROUP_HOST].from = FIELD_HOST;
     dv->groups[GROUP_PATH].from = FIELD_PATH;
+    dv->groups[GROUP_AGENT].from = FIELD_AGENT;
     for (int i = 0; i < GROUP_COUNT; i++)
         memo_init(&dv->groups[i].memo);
     for (size_t i = 0; i < d->field_count; i++) {
@@ -107,6 +116,7 @@ void derived_free(struct derived *dv)
     for (int i = 0; i < GROUP_COUNT; i++)
         memo_fini(&dv->groups[i].memo);
     pcre_run_free(dv->route_run);
+    pcre_run_free(dv->agent_run);
     free(dv);
 }
 
@@ -134,6 +144,12 @@ static struct slice make_value(struct derived *dv, enum derive_kind kind, struct
         return len > 0 ? arena_copy(memory, slice_of(net, len)) : (struct slice){NULL, 0};
     case DERIVE_ROUTE:
         return route_make(&dv->settings->routes, dv->route_run, text, memory);
+    case DERIVE_FAMILY:
+        return agents_find(dv->settings->agents, AGENTS_FAMILY, dv->agent_run, text, memory);
+    case DERIVE_OS:
+        return agents_find(dv->settings->agents, AGENTS_OS, dv->agent_run, text, memory);
+    case DERIVE_BOT:
+        return slice_text(agents_is_bot(dv->settings->agents, dv->agent_run, text, memory) ? "yes" : "no");
     default:
         ASSERT(false);
         return (struct slice){NULL, 0};
@@ -265,6 +281,7 @@ void derived_put(struct derived *dv, struct event *ev)
     if (UNLIKELY(dv->settings->anonymise))
         hide(dv, ev->present & ~own, ev);
     group_put(dv, &dv->groups[GROUP_PATH], 0, ev);
+    group_put(dv, &dv->groups[GROUP_AGENT], 0, ev);
     if (dv->times.count > 0)
         times_put(&dv->times, dv->settings->zone, ev);
     for (size_t i = 0; event_has(ev, FIELD_TARGET) && i < dv->query_count; i++)

@@ -55,23 +55,6 @@ static void add(struct slice text, char *out, size_t *len)
     *len += text.len;
 }
 
-/* Adds a rule's text with the groups of the match. Only counts bytes if `out` is NULL. */
-static void expand(const char *replace, const struct pcre_run *run, char *out, size_t *len)
-{
-    for (const char *p = replace, *dollar; *p != '\0'; p = dollar) {
-        struct slice group = {"", 0};
-        dollar = strchrnul(p, '$');
-        add(slice_of(p, (size_t)(dollar - p)), out, len);
-        if (*dollar == '\0')
-            return;
-        if (dollar[1] == '$')
-            add(slice_of("$", 1), out, len);
-        else if (pcre_group(run, (unsigned)(dollar[1] - '0'), &group))
-            add(group, out, len);
-        dollar += 2;
-    }
-}
-
 static struct slice replace(const struct route_rule *rule, const struct pcre_run *run, struct slice path,
                             struct arena *memory)
 {
@@ -79,12 +62,11 @@ static struct slice replace(const struct route_rule *rule, const struct pcre_run
     bool has = pcre_group(run, 0, &matched);
     ASSERT(has);
     struct slice before = slice_of(path.ptr, (size_t)(matched.ptr - path.ptr));
-    size_t len = 0, behind = before.len + matched.len;
-    expand(rule->replace, run, NULL, &len);
+    size_t len = pcre_expand(run, rule->replace, NULL), behind = before.len + matched.len;
     char *out = arena_add(memory, len + path.len - matched.len);
     len = 0;
     add(before, out, &len);
-    expand(rule->replace, run, out, &len);
+    len += pcre_expand(run, rule->replace, out + len);
     add(slice_of(path.ptr + behind, path.len - behind), out, &len);
     return slice_of(out, len);
 }

@@ -4,8 +4,8 @@
 
 #define LINE_MAX 65536
 
-static const char *const fields[] = {"host_net", "host_id",          "hour_of_day", "day_of_week",
-                                     "query:a",  "query:utm_source", "route"};
+static const char *const fields[] = {"host_net",         "host_id", "hour_of_day",  "day_of_week", "query:a",
+                                     "query:utm_source", "route",   "agent_family", "agent_os",    "bot"};
 static const char *const steps[] = {"auto", "tsv:time,host,target,agent", "json"};
 static char key[] = "0123456789abcdef";
 
@@ -16,7 +16,7 @@ static void ask(struct derive *d)
     struct err e;
     bool good = true;
     for (size_t i = 0; i < COUNT_OF(fields); i++)
-        good = good && derive_ask(d, slice_text(fields[i]), &e);
+        good = good && derive_ask(d, slice_text(fields[i]), false, &e);
     for (size_t i = 0; i < COUNT_OF(rules); i++)
         good = good && route_add_rule(&d->routes, slice_text(rules[i][0]), slice_text(rules[i][1]), &e);
     good = good && derive_open(d, &e);

@@ -7,13 +7,14 @@ import datetime
 import hashlib
 import hmac
 import ipaddress
+import json
 import random
 import re
 import unittest
 import urllib.parse
 import zoneinfo
 
-from harness import EX_CONFIG, Case
+from harness import EX_CONFIG, EX_DATAERR, EX_NOINPUT, Case
 
 LINES = 4000
 SPAN = ("2010-10-28", "2010-11-04")  # clocks in Berlin are put back in it
@@ -78,10 +79,10 @@ class Lines:
 
 
 class FieldsCase(Case):
-    def counted(self, report, dimensions):
+    def counted(self, report, dimensions, store="tallyd.db"):
         """What the store has of a report: {values: hits}."""
         self.write("query.yaml", b"query: {series_max: 100000}\n")
-        rows = self.query(report, "-c", "query.yaml", "--measure", "hits", "--top", "100000", span=SPAN)
+        rows = self.query(report, "-c", "query.yaml", "--measure", "hits", "--top", "100000", span=SPAN, store=store)
         return {tuple(row[name] for name in dimensions): int(row["value"]) for row in rows}
 
 
@@ -200,6 +201,71 @@ reports:
         self.assertRegex(said, r"query:b +1.5 +made of target")
         self.assertRegex(said, r"hour_of_day +\d\d +made of time")
         self.assertRegex(said, r"report sums counts it: all 1.5, hour \d+")
+
+
+class Agents(FieldsCase):
+    """uap-core's own expectations of what its list finds: some 16,000 agents."""
+
+    CASES = re.compile(r"- user_agent_string: (['\"])(.*)\1 *\n +family: (['\"])(.*)\3 *\n")
+
+    def expectations(self, name):
+        """[(agent, family)] of a file that Debian's package has."""
+        with open(f"/usr/share/uap-core/tests/{name}.yaml", encoding="utf-8") as file:
+            found = self.CASES.findall(file.read())
+        return [(agent.replace("''", "'"), family.replace("''", "'")) for quote, agent, _, family in found
+                if len(agent) <= 1000 and (quote == "'" or "\\" not in agent)]
+
+    def made(self, field, agents):
+        """What is made of each agent."""
+        self.write("tallyd.yaml", f"sources: {{web: {{decode: [json]}}}}\nreports: {{made: {{by: [n, {field}]}}}}\n".encode())
+        self.write(f"{field}.log", "".join(json.dumps({"time": "2010-10-30T00:00:00Z", "n": f"n{n}", "agent": agent}) + "\n"
+                                           for n, agent in enumerate(agents)).encode())
+        store = f"sqlite:{field}.db"
+        self.tallyd("import", "-c", "tallyd.yaml", "--store", store, f"{field}.log")
+        rows = self.counted("made", ["n", field], store=f"{field}.db")
+        self.assertEqual(len(agents), len(rows))
+        return {int(n[1:]): value for n, value in rows}
+
+    def check_field(self, name, field, wanted, at_least):
+        cases = self.expectations(name)
+        self.assertGreater(len(cases), at_least)
+        made = self.made(field, [agent for agent, _ in cases])
+        wrong = [(agent, wanted(family), made[n]) for n, (agent, family) in enumerate(cases) if made[n] != wanted(family)]
+        self.assertEqual([], wrong[:5], f"{len(wrong)} of {len(cases)}")
+
+    def test_families_are_those_that_uap_core_expects(self):
+        self.check_field("test_ua", "agent_family", lambda family: family, 1000)
+
+    def test_systems_are_those_that_uap_core_expects(self):
+        self.check_field("test_os", "agent_os", lambda family: family, 300)
+
+    def test_bots_are_those_that_uap_core_expects(self):
+        self.check_field("test_device", "bot", lambda family: "yes" if family == "Spider" else "no", 10000)
+
+    def test_a_list_that_is_not_there_is_told(self):
+        self.write("tallyd.yaml", b"derive: {agents: no.yaml}\nreports: {bots: {by: [bot]}}\n")
+        self.tallyd("check", "-c", "tallyd.yaml", status=EX_NOINPUT)
+        self.assertIn("derive.agents: cannot read no.yaml: No such file or directory: install the package uap-core", self.err)
+        for text, wanted in [(b"os_parsers: [{regex: a}]", "found no user_agent_parsers"),
+                             (b"user_agent_parsers: [{regex: 'a('}]", "line 1: found no regular expression"),
+                             (b"user_agent_parsers: [{name: a}]", "line 1: found no expression"),
+                             (b"a: [", "no.yaml: line")]:
+            self.write("no.yaml", text)
+            self.tallyd("check", "-c", "tallyd.yaml", status=EX_DATAERR)
+            self.assertIn(wanted, self.err)
+
+    def test_a_list_of_ones_own_decides(self):
+        self.write("own.yaml", b"""
+user_agent_parsers: [{regex: '(?:My|Our)(App)/([0-9]+)', family_replacement: '$1 $2'}, {regex: '(x+)+y|Zed'}, {regex: '(Any)'}]
+os_parsers: [{regex: 'on (.*)$'}]
+device_parsers: [{regex: 'ROBOT', regex_flag: i, device_replacement: Spider}]
+""")
+        self.write("tallyd.yaml", b"derive: {agents: own.yaml}\nreports: {all: {by: [agent_family, agent_os, bot]}}\n")
+        for agent, wanted in [("OurApp/12 on my robot ", ["App 12", "my robot", "yes"]), ("Any", ["Any", "Other", "no"]),
+                              ("x" * 40 + " Any", ["(match limit)", "Other", "no"])]:
+            line = f'h - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.0" 200 5 "-" "{agent}"'
+            found = json.loads(self.tallyd("explain", "--json", "-c", "tallyd.yaml", line))
+            self.assertEqual(wanted, list(found["reports"][0]["series"].values()))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ static void ask(struct derive *d, const char *names)
     for (const char *end = names; *end != '\0'; names = end + 1) {
         end = strchrnul(names, ' ');
         struct slice name = slice_of(names, (size_t)(end - names));
-        assert_true(derive_is_name(name) && derive_ask(d, name, &e));
+        assert_true(derive_is_name(name) && derive_ask(d, name, false, &e));
     }
     if (!derive_open(d, &e))
         fail_msg("%s", e.text);
