@@ -69,10 +69,12 @@ static int check(const char *file, bool print, bool secrets)
     if (print) {
         config_print(c, !secrets, &out);
         note_store(c, "# ", &out);
+        derive_print(&c->derive, "# ", &out);
         budget_print(c, &out);
     } else {
         text_printf(&out, "%s: configuration is good\n", file == NULL ? "built-in" : file);
         note_store(c, "", &out);
+        derive_print(&c->derive, "", &out);
     }
     config_free(c);
     return finish(&out);

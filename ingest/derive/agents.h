@@ -6,9 +6,8 @@
  *   os_parsers: [{regex: …, os_replacement: …}, …]
  *   device_parsers: [{regex: …, device_replacement: …, regex_flag: i}, …]
  *
- * Result  : of each list, the first expression that is found decides: the replacement, in which $1 to $9
- *           stand
- *           for groups, or the first group. If none is found, "Other".
+ * Result  : of each list, the first expression that is found decides. The result is its replacement, in which
+ *           $1 to $9 stand for groups, or its first group. If none is found, it is "Other".
  * Fast    : most expressions have a text that an agent must have. They are tried only if the agent has every
  *           three letters of that text.
  * Bounded : the first AGENT_BYTES_MAX bytes of an agent are looked at, and each expression may take some

@@ -15,6 +15,9 @@ static const struct {
                          [DERIVE_HOST_NET] = {"host_net", "host"},
                          [DERIVE_HOST_ID] = {"host_id", "host"},
                          [DERIVE_ROUTE] = {"route", "path"},
+                         [DERIVE_COUNTRY] = {"country", "host"},
+                         [DERIVE_CITY] = {"city", "host"},
+                         [DERIVE_ASN] = {"asn", "host"},
                          [DERIVE_FAMILY] = {"agent_family", "agent"},
                          [DERIVE_OS] = {"agent_os", "agent"},
                          [DERIVE_BOT] = {"bot", "agent"}};
@@ -24,6 +27,10 @@ void derive_fini(struct derive *d)
     free(d->timezone);
     free(d->key);
     free(d->agents_path);
+    free(d->geo_path);
+    free(d->asn_path);
+    geo_close(d->geo);
+    geo_close(d->asn);
     agents_free(d->agents);
     route_fini(&d->routes);
     *d = (struct derive){0};
@@ -105,6 +112,18 @@ static bool open_agents(struct derive *d, struct err *e)
     return d->agents != NULL || err_prefix(e, "derive.agents");
 }
 
+static bool open_geo(struct geo **g, const char *path, enum geo_value value, const char *key, struct err *e)
+{
+    if (path == NULL)
+        return err_set(e, EX_CONFIG,
+                       "a report uses country, city or asn, which need a database: set %s to the "
+                       "path of an .mmdb file",
+                       key);
+    if (*g == NULL)
+        *g = geo_open(path, e);
+    return (*g != NULL && geo_has(*g, value, e)) || err_prefix(e, "%s", key);
+}
+
 static bool open_field(struct derive *d, enum derive_kind kind, struct err *e)
 {
     switch (kind) {
@@ -116,6 +135,12 @@ static bool open_field(struct derive *d, enum derive_kind kind, struct err *e)
                               : err_set(e, EX_CONFIG,
                                         "host_id needs a secret: set derive.key, as "
                                         "key: file:/etc/tallyd/host.key");
+    case DERIVE_COUNTRY:
+        return open_geo(&d->geo, d->geo_path, GEO_COUNTRY, "derive.geo", e);
+    case DERIVE_CITY:
+        return open_geo(&d->geo, d->geo_path, GEO_CITY, "derive.geo", e);
+    case DERIVE_ASN:
+        return open_geo(&d->asn, d->asn_path, GEO_ASN, "derive.asn", e);
     case DERIVE_FAMILY:
     case DERIVE_OS:
     case DERIVE_BOT:
@@ -141,6 +166,25 @@ bool derive_open(struct derive *d, struct err *e)
     }
     d->field_count = kept;
     return true;
+}
+
+static void print_database(const struct geo *g, const char *prefix, const char *key, const char *path,
+                           struct text *out)
+{
+    if (g == NULL)
+        return;
+    text_printf(out, "%s%s: ", prefix, key);
+    geo_print(g, out);
+    text_printf(out, " (%s)\n", path);
+}
+
+void derive_print(const struct derive *d, const char *prefix, struct text *out)
+{
+    print_database(d->geo, prefix, "derive.geo", d->geo_path, out);
+    print_database(d->asn, prefix, "derive.asn", d->asn_path, out);
+    if (d->agents != NULL)
+        text_printf(out, "%sderive.agents: %zu expressions (%s)\n", prefix, agents_count(d->agents),
+                    d->agents_path != NULL ? d->agents_path : AGENTS_PATH);
 }
 
 void derive_given(const struct derive *d, enum field f, struct text *out)

@@ -6,6 +6,7 @@
  *   host_net      the network of the host's address: 192.0.2.0/24 or 2001:db8:1::/48
  *   host_id       a pseudonym of the host for a day (host_id.h)
  *   agent_family, agent_os, bot   what the user agent says of itself (agents.h); bot is yes or no
+ *   country, city, asn   where the host's address is (geo.h)
  *   route         the path with its identifiers replaced: /user/:id (route.h)
  *
  * Names   : they are names of own fields. An event that has such a field by itself keeps it: a member of
@@ -25,6 +26,7 @@
 #include "base/text.h"
 #include "base/zone.h"
 #include "ingest/derive/agents.h"
+#include "ingest/derive/geo.h"
 #include "ingest/derive/route.h"
 #include "ingest/event.h"
 
@@ -34,6 +36,9 @@ enum derive_kind {
     DERIVE_DAY,
     DERIVE_HOST_NET,
     DERIVE_HOST_ID,
+    DERIVE_COUNTRY,
+    DERIVE_CITY,
+    DERIVE_ASN,
     DERIVE_ROUTE,
     DERIVE_FAMILY,
     DERIVE_OS,
@@ -53,10 +58,12 @@ struct derive {
     bool anonymise;
     char *key; /* of host_id; NULL: none */
     char *agents_path;
+    char *geo_path, *asn_path; /* of databases; NULL: none */
     struct route_rules routes;
 
     struct derive_field fields[FIELD_OWN_MAX]; /* that are asked for, each once */
     size_t field_count;
+    struct geo *geo, *asn;   /* likewise */
     struct agents *agents;   /* NULL: no field needs them, or not opened */
     const struct zone *zone; /* set by derive_open() if a field needs it */
 };
@@ -74,6 +81,9 @@ const char *derive_source(const struct derive *d, enum field f);
 /* Finds and loads what the fields that are asked for need. Call it before events are decoded. Errors:
  * EX_CONFIG, EX_OSFILE or EX_NOINPUT, which name the key or the package. */
 bool derive_open(struct derive *d, struct err *e) MUST_CHECK;
+/* Adds a line for each list and database that is open, each behind `prefix`: what it is, and when it was
+ * built. */
+void derive_print(const struct derive *d, const char *prefix, struct text *out);
 /* Adds the settings that this field, built-in or derived, depends on, each as a line "NAME SETTING\n";
  * nothing if the field has none, or the default ones. */
 void derive_given(const struct derive *d, enum field f, struct text *out);

@@ -67,6 +67,9 @@ static void add_field(struct derived *dv, const struct derive_field *f)
         group_add(&dv->groups[GROUP_HOST], f);
         return;
     case DERIVE_HOST_NET:
+    case DERIVE_COUNTRY:
+    case DERIVE_CITY:
+    case DERIVE_ASN:
         group_add(&dv->groups[GROUP_HOST], f);
         return;
     case DERIVE_ROUTE:
@@ -144,6 +147,12 @@ static struct slice make_value(struct derived *dv, enum derive_kind kind, struct
         return len > 0 ? arena_copy(memory, slice_of(net, len)) : (struct slice){NULL, 0};
     case DERIVE_ROUTE:
         return route_make(&dv->settings->routes, dv->route_run, text, memory);
+    case DERIVE_COUNTRY:
+        return geo_find(dv->settings->geo, GEO_COUNTRY, text, memory);
+    case DERIVE_CITY:
+        return geo_find(dv->settings->geo, GEO_CITY, text, memory);
+    case DERIVE_ASN:
+        return geo_find(dv->settings->asn, GEO_ASN, text, memory);
     case DERIVE_FAMILY:
         return agents_find(dv->settings->agents, AGENTS_FAMILY, dv->agent_run, text, memory);
     case DERIVE_OS:

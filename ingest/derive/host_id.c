@@ -9,11 +9,7 @@
 #define DAY_BYTES 10 /* of the text of a day */
 
 #define FUNCTIONS(X) X(g_hmac_new) X(g_hmac_update) X(g_hmac_get_string) X(g_hmac_unref)
-static struct {
-    FUNCTIONS(LIBRARY_FUNCTION)
-} lib;
-static const struct library_symbol symbols[] = {FUNCTIONS(LIBRARY_SYMBOL)};
-static struct library glib = {"libglib-2.0.so.0", "libglib2.0-0", symbols, COUNT_OF(symbols), false};
+LIBRARY(glib, FUNCTIONS, "libglib-2.0.so.0", "libglib2.0-0");
 
 bool host_id_open(struct err *e)
 {

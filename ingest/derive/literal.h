@@ -1,8 +1,7 @@
 /* literal.h - a text that every match of a regular expression has, if one can be seen. agents.c asks, so that
  * it need not try expressions that cannot match.
  *
- * Sure    : only texts that stand outside of alternatives and optional parts count, so a match always has
- *           them.
+ * Sure    : only texts outside of alternatives and optional parts count, so a match always has them.
  *           Expressions of another syntax than uap-core's may have none.
  */
 #pragma once

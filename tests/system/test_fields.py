@@ -268,5 +268,100 @@ device_parsers: [{regex: 'ROBOT', regex_flag: i, device_replacement: Spider}]
             self.assertEqual(wanted, list(found["reports"][0]["series"].values()))
 
 
+def mmdb_value(value):
+    """A value as MaxMind's format specification 2.0 has it."""
+    if isinstance(value, str):
+        text = value.encode()
+        return (bytes([2 << 5 | len(text)]) if len(text) < 29 else bytes([2 << 5 | 29, len(text) - 29])) + text
+    if isinstance(value, dict):
+        return bytes([7 << 5 | len(value)]) + b"".join(mmdb_value(key) + mmdb_value(value[key]) for key in value)
+    if isinstance(value, list):
+        return bytes([len(value), 11 - 7]) + b"".join(map(mmdb_value, value))
+    kind, size = value  # a number and its type: 5 is 16 bits wide, 6 is 32, 9 is 64
+    digits = size.to_bytes((size.bit_length() + 7) // 8, "big")
+    return (bytes([kind << 5 | len(digits)]) if kind < 8 else bytes([len(digits), kind - 7])) + digits
+
+
+def mmdb(kind, built, networks):
+    """A database of {network: record}, none of which lies in another. Networks of IPv4 lie in ::/96."""
+    nodes, data, offsets = [[None, None]], b"", {}
+    for network, record in networks.items():
+        net = ipaddress.ip_network(network)
+        bits, length = int(net.network_address), net.prefixlen + (96 if net.version == 4 else 0)
+        offsets[network] = len(data)
+        data += mmdb_value(record)
+        node = 0
+        for depth in range(length):
+            side = bits >> (127 - depth) & 1
+            if depth == length - 1:
+                nodes[node][side] = ("data", offsets[network])
+            elif nodes[node][side] is None:
+                nodes.append([None, None])
+                nodes[node][side] = ("node", len(nodes) - 1)
+            node = nodes[node][side][1]
+    count = len(nodes)
+    numbers = {"node": 0, "data": count + 16}
+    tree = b"".join((count if side is None else side[1] + numbers[side[0]]).to_bytes(3, "big") for node in nodes for side in node)
+    metadata = {"node_count": (6, count), "record_size": (5, 24), "ip_version": (5, 6), "database_type": kind, "languages": ["en"],
+                "binary_format_major_version": (5, 2), "binary_format_minor_version": (5, 0), "build_epoch": (9, built),
+                "description": {"en": "a test"}}
+    return tree + bytes(16) + data + b"\xab\xcd\xefMaxMind.com" + mmdb_value(metadata)
+
+
+class Places(FieldsCase):
+    CITIES = {"10.0.0.0/24": ("DE", "München"), "10.0.1.0/25": ("FR", None), "10.1.0.0/16": (None, "Nowhere"), "2001:db8:1::/48": ("JP", "Kyoto")}
+    NUMBERS = {"10.0.0.0/16": 64496, "2001:db8::/33": 4294967295}
+    CONFIG = b"derive: {geo: city.mmdb, asn: asn.mmdb}\nreports: {places: {by: [country, city, asn]}}\n"
+
+    def write_databases(self, built=1300000000):
+        cities = {net: {"country": {"iso_code": code} if code else {}, "city": {"names": {"de": "x", "en": city}} if city else {}}
+                  for net, (code, city) in self.CITIES.items()}
+        self.write("city.mmdb", mmdb("Test-City", built, cities))
+        self.write("asn.mmdb", mmdb("Test-ASN", built, {net: {"autonomous_system_number": (6, n)} for net, n in self.NUMBERS.items()}))
+        self.write("tallyd.yaml", self.CONFIG)
+
+    def place(self, host):
+        """country, city and asn of a host."""
+        try:
+            address = ipaddress.ip_address(host)
+            address = getattr(address, "ipv4_mapped", None) or address
+        except ValueError:
+            return "-", "-", "-"
+        found = [next((value for net, value in nets.items() if address in ipaddress.ip_network(net)), None)
+                 for nets in (self.CITIES, self.NUMBERS)]
+        code, city = found[0] or (None, None)
+        return code or "-", city or "-", f"AS{found[1]}" if found[1] else "-"
+
+    def test_places_are_those_of_the_databases(self):
+        self.write_databases()
+        lines = list(Lines(25).make(LINES))
+        self.write("a.log", "".join(line + "\n" for line, *_ in lines).encode())
+        self.tallyd("import", "-c", "tallyd.yaml", "a.log")
+        self.tallyd("verify", "-c", "tallyd.yaml", "a.log")
+        wanted = collections.Counter(self.place(host) for _, host, _, _ in lines)
+        self.assertGreater(len(wanted), 6)
+        self.assertEqual(wanted, self.counted("places", ["country", "city", "asn"]))
+
+    def test_databases_are_named_and_told_where_they_are_wrong(self):
+        self.write_databases()
+        said = self.tallyd("check", "-c", "tallyd.yaml")
+        self.assertIn("derive.geo: Test-City of 2011-03-13T07:06:40Z (city.mmdb)\nderive.asn: Test-ASN of 2011", said)
+        for key, path, status, wanted in [("geo", "asn.mmdb", EX_CONFIG, "derive.geo: found a database of type Test-ASN, expected one of"),
+                                          ("asn", "city.mmdb", EX_CONFIG, "derive.asn: found a database of type Test-City"),
+                                          ("geo", "no.mmdb", EX_NOINPUT, "derive.geo: cannot read the database no.mmdb: No such file"),
+                                          ("geo", "tallyd.yaml", EX_DATAERR, "derive.geo: cannot read the database tallyd.yaml")]:
+            self.write("bad.yaml", re.sub(rb"%s: [a-z.]+" % key.encode(), f"{key}: {path}".encode(), self.CONFIG))
+            self.tallyd("check", "-c", "bad.yaml", status=status)
+            self.assertIn(wanted, self.err)
+        self.write("bad.yaml", b"reports: {a: {by: [country]}}\n")
+        self.tallyd("check", "-c", "bad.yaml", status=EX_CONFIG)
+        self.assertIn("set derive.geo to the path", self.err)
+
+    def test_events_that_may_have_them_need_no_database(self):
+        self.write("tallyd.yaml", b"sources: {web: {decode: [json]}}\nreports: {a: {by: [country]}}\n")
+        found = json.loads(self.tallyd("explain", "--json", "-c", "tallyd.yaml", '{"time":"2010-10-30T00:00:00Z","country":"XX"}'))
+        self.assertEqual({"country": "XX"}, found["reports"][0]["series"])
+
+
 if __name__ == "__main__":
     unittest.main()
