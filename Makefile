@@ -319,6 +319,9 @@ bench-jobs: all $(PRELOADED) ## measure the cost of rolling up and expiry, and c
 bench-prom: all ## judge PromQL by the engine of Prometheus: 30,000 random expressions, and COMPLIANCE=promql-test-queries.yml
 	@TALLYD_ROUNDS=30000 TALLYD_COMPLIANCE=$(COMPLIANCE) tests/system/test_prom_judge.py
 
+bench-fields: all build/traffic build/bench_derived ## measure what derived fields cost an event, into the same file
+	@python3 bench/fields.py
+
 bench-sizing: all ## check the arithmetic of docs/SIZING.md by a hundredth of it, into the same file
 	@python3 bench/sizing.py
 
@@ -410,7 +413,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-figures bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-web format \
+.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-web format \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -18,12 +18,7 @@
 #define FUNCTIONS(X) \
     X(MMDB_open)     \
     X(MMDB_close) X(MMDB_lookup_sockaddr) X(MMDB_aget_value) X(MMDB_strerror)
-static struct {
-    FUNCTIONS(LIBRARY_FUNCTION)
-} lib;
-static const struct library_symbol symbols[] = {FUNCTIONS(LIBRARY_SYMBOL)};
-static struct library libmaxminddb = {"libmaxminddb.so.0", "libmaxminddb0", symbols, COUNT_OF(symbols),
-                                      false};
+LIBRARY(libmaxminddb, FUNCTIONS, "libmaxminddb.so.0", "libmaxminddb0");
 
 struct geo {
     MMDB_s db;

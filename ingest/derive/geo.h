@@ -2,10 +2,10 @@
  *
  *   country  country.iso_code, as DE          of a database of countries or cities
  *   city     city.names.en, as Munich         of a database of cities
- *   asn      autonomous_system_number, as AS64496   of a database of autonomous systems
+ *   asn      autonomous_system_number, as AS64496, of a database of autonomous systems
  *
- * Library : libmaxminddb, loaded when a field needs it. The file is mapped: replace it by renaming another one,
- *           never by writing into it.
+ * Library : libmaxminddb, loaded when a field needs it. The file is mapped: replace it by renaming another
+ *           one, never by writing into it.
  * Threads : read-only once opened; shared.
  * Errors  : EX_NOINPUT: the file cannot be read; EX_DATAERR: it is no such database; EX_CONFIG: it is one of
  *           another kind; EX_OSFILE: libmaxminddb is not installed.
