@@ -328,6 +328,9 @@ bench-sizing: all ## check the arithmetic of docs/SIZING.md by a hundredth of it
 bench-follow: all ## follow 1,000 logs with one daemon, into the same file
 	@python3 bench/follow.py
 
+bench-backfill: all build/traffic ## backfill a report by a daemon that counts live lines, into the same file
+	@python3 bench/backfill.py
+
 bench-prealloc: all $(BUILD)/bench_prealloc ## which documents are made ahead, when, and what for, into the same file
 	@python3 bench/prealloc.py
 
@@ -413,7 +416,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-web format \
+.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-web format \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -124,7 +124,8 @@ struct batch {
     size_t range_count;
     struct part **parts;
     size_t part_count;
-    /* The ranges were counted before, by other reports: positions stay, and so do the books of the sources
-     * themselves. See store/backfill.h. */
+    /* The ranges were counted before, by other reports than `report`, an index in the store: positions stay,
+     * and so do the books of the sources themselves and of other reports. See store/backfill.h. */
     bool backfills;
+    size_t report;
 };

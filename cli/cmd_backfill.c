@@ -1,13 +1,16 @@
 #include "base/check.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/show.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/hand_over.h"
 #include "cli/options.h"
 #include "config/source_path.h"
 #include "daemon/backfill.h"
 #include "daemon/count/account.h"
 #include "daemon/count/expire.h"
+#include "daemon/file/handover.h"
 #include "daemon/service/stop.h"
 #include "daemon/setup.h"
 #include "ingest/file/family.h"
@@ -16,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char usage[] =
     "usage: tallyd backfill [OPTIONS] REPORT [FILE…]\n"
@@ -25,8 +29,8 @@ static const char usage[] =
     "twice, and no other report changes. Killed at any moment, it goes on when it is run again.\n"
     "\n"
     "Files are known by their content, also renamed and packed. Without FILEs it looks for them where they\n"
-    "were counted and where the configuration says, with their rotated ones. No daemon may count into the\n"
-    "store meanwhile.\n"
+    "were counted and where the configuration says, with their rotated ones. If a daemon runs\n"
+    "on the store, it counts them, beside its own sources, by its own configuration and with one thread.\n"
     "\n"
     "  -c FILE            configuration with the report (default: built in)\n"
     "      --store URL    store to count into (default: sqlite:tallyd.db)\n"
@@ -45,7 +49,11 @@ struct request {
     struct option_decode decode;
     long threads;
     bool dry_run, quiet;
+    struct store *store;
+    size_t report; /* index in the store */
     struct progress_bar bar;
+    bool has_daemon; /* a daemon writes the store: it counts, and `backfill` is not used */
+    struct hand_over hand_over;
     struct backfill backfill;
     struct backfill_plan plan;
 };
@@ -75,12 +83,30 @@ static bool is_whole(const struct backfill_plan *plan, bool topics)
     return true;
 }
 
-/* The path of a file that the report lacks a part of; NULL: it lacks nothing of this position, or it is no
- * file. */
-static const char *lacking_path(const struct request *rq, size_t position)
+/* Paths, copied: the plan changes while they are tried. */
+struct paths {
+    char **list;
+    size_t count, capacity;
+};
+
+/* Get the paths under which the files were counted that the report lacks a part of. */
+static struct paths lacking_paths(const struct backfill_plan *plan)
 {
-    const struct position *p = &rq->plan.positions[position];
-    return !is_topic(p) && backfill_left(&rq->plan, position) > 0 ? p->range.label : NULL;
+    struct paths paths = {0};
+    for (size_t i = 0; i < plan->position_count; i++) {
+        if (is_topic(&plan->positions[i]) || backfill_left(plan, i) == 0)
+            continue;
+        paths.list = xgrow(paths.list, &paths.capacity, paths.count + 1, sizeof *paths.list);
+        paths.list[paths.count++] = xstrdup(plan->positions[i].range.label);
+    }
+    return paths;
+}
+
+static void paths_fini(struct paths *paths)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        free(paths->list[i]);
+    free(paths->list);
 }
 
 /* The bytes of a regular file; 0: it is none. */
@@ -90,13 +116,32 @@ static int64_t size_of(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : 0;
 }
 
+static bool count_here(struct request *rq, const char *path, struct backfilled *done, struct err *e)
+{
+    progress_bar_init(&rq->bar, path, size_of(path), &clock_system, rq->quiet);
+    bool good = backfill_file(&rq->backfill, path, -1, done, e);
+    progress_bar_clear(&rq->bar);
+    return good;
+}
+
+/* Have the daemon count the file, then look what is left. */
+static bool count_by_daemon(struct request *rq, const char *path, struct backfilled *done, struct err *e)
+{
+    struct handover_reply *rp = xcalloc(1, sizeof *rp);
+    int fd = hand_over_connect(&rq->hand_over);
+    bool good = hand_over_file(&rq->hand_over, fd, path, rp, e);
+    *done = (struct backfilled){
+        .is_known = rp->source[0] != '\0', .bytes = good ? rp->offset : 0, .lines = rp->consumed};
+    free(rp);
+    backfill_plan_fini(&rq->plan);
+    return good && backfill_plan(&rq->plan, rq->store, rq->report, e);
+}
+
 static bool take_file(struct request *rq, const char *path, struct err *e)
 {
     struct backfilled done;
     char lines[UNITS_NUMBER_BYTES], bytes[UNITS_NUMBER_BYTES], shown[SHOW_BYTES];
-    progress_bar_init(&rq->bar, path, size_of(path), &clock_system, rq->quiet);
-    bool good = backfill_file(&rq->backfill, path, &done, e);
-    progress_bar_clear(&rq->bar);
+    bool good = (rq->has_daemon ? count_by_daemon : count_here)(rq, path, &done, e);
     if (done.bytes > 0 && !rq->quiet)
         printf("%s: %s lines, %s bytes\n", show(path, shown), units_number(done.lines, lines),
                units_number(done.bytes, bytes));
@@ -110,7 +155,7 @@ static bool try_file(struct request *rq, const char *path, struct err *e)
 {
     if (is_whole(&rq->plan, false) || size_of(path) == 0 || take_file(rq, path, e))
         return true;
-    if (e->code != EX_DATAERR || pipeline_has_failed(rq->backfill.pipeline))
+    if (e->code != EX_DATAERR || (!rq->has_daemon && pipeline_has_failed(rq->backfill.pipeline)))
         return false;
     fprintf(stderr, "tallyd backfill: %s\n", e->text);
     return true;
@@ -135,20 +180,22 @@ static bool try_log(struct request *rq, const char *path, struct err *e)
 static bool try_all(struct request *rq, struct err *e)
 {
     struct listing files = {0};
-    const char *path;
+    struct paths counted = lacking_paths(&rq->plan);
     bool good = true;
-    for (size_t i = 0; good && i < rq->plan.position_count; i++) {
-        if ((path = lacking_path(rq, i)) != NULL)
-            good = try_file(rq, path, e);
-    }
+    for (size_t i = 0; good && i < counted.count; i++)
+        good = try_file(rq, counted.list[i], e);
+    paths_fini(&counted);
     good = good && (is_whole(&rq->plan, false) || source_path_list(rq->config, &files, e));
     for (size_t i = 0; good && i < files.file_count; i++)
         good = try_log(rq, files.files[i], e);
-    for (size_t i = 0; good && i < rq->plan.position_count; i++) {
+    counted = lacking_paths(&rq->plan);
+    for (size_t i = 0; good && i < counted.count; i++) {
         /* A log that is not there now may have rotated files. */
-        if ((path = lacking_path(rq, i)) != NULL && path[0] == '/' && size_of(path) == 0)
+        const char *path = counted.list[i];
+        if (path[0] == '/' && size_of(path) == 0)
             good = try_log(rq, path, e);
     }
+    paths_fini(&counted);
     listing_fini(&files);
     return good;
 }
@@ -194,8 +241,18 @@ static int say_result(const struct request *rq, const struct report *report)
 
 /* ---- the command */
 
-static bool backfill(struct request *rq, struct store *st, struct err *e)
+static bool take_files(struct request *rq, struct err *e)
 {
+    bool good = true;
+    for (char **path = rq->paths; good && *path != NULL; path++)
+        good = take_file(rq, *path, e);
+    return good && (rq->paths[0] != NULL || try_all(rq, e));
+}
+
+/* Backfill as the store's writer. */
+static bool backfill(struct request *rq, struct err *e)
+{
+    struct store *st = rq->store;
     struct pipeline_options options = setup_pipeline(rq->config, (size_t)rq->threads);
     uint64_t expired = 0;
     options.decode = setup_decode(rq->config, NULL, NULL);
@@ -210,22 +267,9 @@ static bool backfill(struct request *rq, struct store *st, struct err *e)
                                      .plan = &rq->plan,
                                      .decode = rq->decode.text != NULL ? &rq->decode.steps : NULL,
                                      .stop = options.stop};
-    bool good = true;
-    for (char **path = rq->paths; good && *path != NULL; path++)
-        good = take_file(rq, *path, e);
-    if (good && rq->paths[0] == NULL)
-        good = try_all(rq, e);
+    bool good = take_files(rq, e);
     pipeline_free(rq->backfill.pipeline);
     return good && expire_all(st, false, options.stop, rq->quiet, &expired, e);
-}
-
-/* Open the store with the report alone. A dry run takes the report as the store has it. */
-static struct store *open_store(const struct request *rq, const struct report *report, struct err *e)
-{
-    const char *url = rq->config->store.url;
-    if (!rq->dry_run)
-        return store_open(url, STORE_WRITE, report, 1, e);
-    return store_open(url, STORE_READ, NULL, 0, e);
 }
 
 static const struct report *find_report(const struct config *c, const char *name)
@@ -237,37 +281,60 @@ static const struct report *find_report(const struct config *c, const char *name
     return NULL;
 }
 
-static bool run(struct request *rq, struct store *st, const struct report *report, int *status, struct err *e)
+/* Open the store: as its writer with the report alone; else it has the report as a daemon counts it. */
+static bool open_store(struct request *rq, struct err *e)
 {
-    int n = store_find_report(st, slice_text(report->name));
-    if (n < 0 || st->reports[n].generation != report->generation)
-        return err_set(e, EX_NOINPUT,
-                       "%s has no generation %d of report \"%s\" yet: it would be counted whole",
-                       rq->config->store.url, report->generation, report->name);
-    if (!backfill_plan(&rq->plan, st, (size_t)n, e) || (!rq->dry_run && !backfill(rq, st, e)))
+    const char *url = rq->config->store.url;
+    const struct report *report = find_report(rq->config, rq->name);
+    if (!rq->has_daemon && report == NULL)
+        return err_set(e, EX_CONFIG,
+                       "found no report \"%s\" in the configuration: a report is configured first", rq->name);
+    rq->store = rq->dry_run || rq->has_daemon ? store_open(url, STORE_READ, NULL, 0, e)
+                                              : store_open(url, STORE_WRITE, report, 1, e);
+    if (rq->store == NULL)
         return false;
-    *status = say_result(rq, &st->reports[n]);
-    return true;
+    int n = store_find_report(rq->store, slice_text(rq->name));
+    rq->report = (size_t)n;
+    if (n < 0 && rq->has_daemon)
+        return err_set(e, EX_CONFIG,
+                       "the daemon that writes %s has no report \"%s\": a report is configured first", url,
+                       rq->name);
+    if (n < 0 || (!rq->has_daemon && rq->store->reports[n].generation != report->generation))
+        return err_set(e, EX_NOINPUT,
+                       "%s has no generation %d of report \"%s\" yet: it would be counted whole", url,
+                       report->generation, rq->name);
+    return rq->dry_run || rq->has_daemon || rq->store->writer->backfills ||
+           err_set(e, EX_UNAVAILABLE, "a report can be backfilled in an SQLite store only");
+}
+
+/* Does a daemon write the store? */
+static bool has_daemon(struct request *rq, bool has_config)
+{
+    rq->hand_over = (struct hand_over){.config = rq->config,
+                                       .has_config = has_config,
+                                       .decode = rq->decode.text,
+                                       .report = rq->name,
+                                       .quiet = rq->quiet,
+                                       .stop = stop_catch()};
+    int fd = hand_over_connect(&rq->hand_over);
+    if (fd >= 0)
+        close(fd);
+    if (fd >= 0 && !rq->quiet)
+        fputs("a daemon writes this store: it counts the files, by its own configuration\n", stderr);
+    return fd >= 0;
 }
 
 /* Backfill the report. Returns the exit status. */
 static int backfill_report(struct request *rq)
 {
     struct err e;
-    int status = EX_OK;
-    const struct report *report = find_report(rq->config, rq->name);
-    struct store *st = NULL;
-    bool good =
-        report != NULL ||
-        err_set(&e, EX_CONFIG, "found no report \"%s\" in the configuration: a report is configured first",
-                rq->name);
-    good = good && (st = open_store(rq, report, &e)) != NULL;
-    good = good && (rq->dry_run || st->writer->backfills ||
-                    err_set(&e, EX_UNAVAILABLE, "a report can be backfilled in an SQLite store only"));
-    if (!good || !run(rq, st, report, &status, &e))
-        status = options_complain("backfill", &e);
+    int status;
+    bool good = open_store(rq, &e) && backfill_plan(&rq->plan, rq->store, rq->report, &e);
+    if (good && !rq->dry_run)
+        good = rq->has_daemon ? take_files(rq, &e) : backfill(rq, &e);
+    status = good ? say_result(rq, &rq->store->reports[rq->report]) : options_complain("backfill", &e);
     backfill_plan_fini(&rq->plan);
-    store_close(st);
+    store_close(rq->store);
     return status;
 }
 
@@ -291,6 +358,7 @@ int cmd_backfill(int argc, char **argv)
     if (rq.config == NULL)
         return status;
     log_set_level(rq.config->log.level);
+    rq.has_daemon = !rq.dry_run && has_daemon(&rq, file != NULL);
     status = backfill_report(&rq);
     config_free(rq.config);
     return status;

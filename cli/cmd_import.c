@@ -1,5 +1,6 @@
 #include "base/check.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/show.h"
 #include "base/units.h"
 #include "cli/commands.h"
@@ -7,6 +8,7 @@
 #include "cli/options.h"
 #include "daemon/count/account.h"
 #include "daemon/count/expire.h"
+#include "daemon/file/handover.h"
 #include "daemon/judge.h"
 #include "daemon/service/stop.h"
 #include "daemon/setup.h"
@@ -16,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -304,8 +307,16 @@ static int import_all(struct import *im, char **paths)
 static bool hand_over_one(const struct import *im, const struct hand_over *h, int fd, const char *path,
                           struct err *e)
 {
-    struct range begun;
-    return hand_over_file(h, fd, path, &begun, e) && (im->quiet || report_books(im, &begun, e));
+    struct handover_reply *rp = xcalloc(1, sizeof *rp);
+    bool good = hand_over_file(h, fd, path, rp, e);
+    struct range begun = {.to = rp->from};
+    memcpy(begun.source, rp->source, sizeof begun.source);
+    if (good && !im->quiet) {
+        fputs(rp->text[0] != '\0' ? rp->text : "empty, nothing to count\n", stdout);
+        good = report_books(im, &begun, e);
+    }
+    free(rp);
+    return good;
 }
 
 static int hand_over_all(const struct import *im, const struct hand_over *h, int fd, char **paths)
@@ -315,9 +326,7 @@ static int hand_over_all(const struct import *im, const struct hand_over *h, int
         struct err e = {0};
         if (fd < 0)
             fd = hand_over_connect(h);
-        bool good =
-            fd >= 0 ? hand_over_one(im, h, fd, *paths, &e)
-                    : err_set_retryable(&e, EX_TEMPFAIL, "the daemon has gone: run the same command again");
+        bool good = hand_over_one(im, h, fd, *paths, &e);
         fd = -1;
         if (good)
             continue;

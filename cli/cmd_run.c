@@ -210,7 +210,8 @@ static bool count(const struct run *run, struct engine *en, struct err *e)
     /* first of all, so that the shards know the watermarks before the first event */
     bool good = writer_expire(&en->writer, e);
     if (good && !run->store->is_shared) {
-        const struct desk_options options = {.config = run->config,
+        const struct desk_options options = {.engine = en,
+                                             .config = run->config,
                                              .store_url = run->config->store.url,
                                              .line_max = en->feeds.line_max,
                                              .stop = run->service.stop};

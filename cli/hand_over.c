@@ -47,6 +47,7 @@ static bool fill(const struct hand_over *h, const char *path, struct handover_re
     if (h->source_id != NULL && strlen(h->source_id) >= sizeof rq->source_id)
         return err_set(e, EX_USAGE, "--source-id is longer than %zu bytes", sizeof rq->source_id - 1);
     snprintf(rq->decode, sizeof rq->decode, "%s", h->decode != NULL ? h->decode : "");
+    snprintf(rq->report, sizeof rq->report, "%s", h->report != NULL ? h->report : "");
     snprintf(rq->source_id, sizeof rq->source_id, "%s", h->source_id != NULL ? h->source_id : "");
     return realpath(path, rq->path) != NULL ||
            err_set(e, EX_NOINPUT, "cannot open %s: %s", path, strerror(errno));
@@ -73,6 +74,8 @@ static bool await(const struct hand_over *h, int fd, const char *path, struct ha
     if (has_bar)
         progress_bar_clear(&bar);
     books_fini(&p.books);
+    if (!good && atomic_load(h->stop))
+        return err_set(e, EX_TEMPFAIL, "interrupted");
     if (!good)
         return err_set_retryable(
             e, EX_TEMPFAIL,
@@ -83,10 +86,13 @@ static bool await(const struct hand_over *h, int fd, const char *path, struct ha
     return rp->what == HANDOVER_DONE;
 }
 
-bool hand_over_file(const struct hand_over *h, int fd, const char *path, struct range *begun, struct err *e)
+bool hand_over_file(const struct hand_over *h, int fd, const char *path, struct handover_reply *rp,
+                    struct err *e)
 {
+    *rp = (struct handover_reply){0};
+    if (fd < 0)
+        return err_set_retryable(e, EX_TEMPFAIL, "the daemon has gone: run the same command again");
     struct handover_request *rq = xcalloc(1, sizeof *rq);
-    struct handover_reply *rp = xcalloc(1, sizeof *rp);
     int log_fd = open_log(path, e);
     bool good = log_fd >= 0 && fill(h, path, rq, e) &&
                 (handover_send_request(fd, rq, log_fd) ||
@@ -95,11 +101,6 @@ bool hand_over_file(const struct hand_over *h, int fd, const char *path, struct 
     if (log_fd >= 0)
         close(log_fd);
     close(fd);
-    if (good && !h->quiet)
-        fputs(rp->text[0] != '\0' ? rp->text : "empty, nothing to count\n", stdout);
-    *begun = (struct range){.to = rp->from};
-    memcpy(begun->source, rp->source, sizeof begun->source);
     free(rq);
-    free(rp);
     return good;
 }

@@ -4,8 +4,23 @@
 #include "daemon/setup.h"
 #include "daemon/source.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
+
+#define LIMITS_SHARE 8
+
+struct shard_limits backfill_limits(const struct config *c)
+{
+    struct shard_limits limits = setup_pipeline(c, 1).shard;
+    limits.cells_max /= LIMITS_SHARE;
+    limits.series_max /= LIMITS_SHARE;
+    limits.key_bytes_max /= LIMITS_SHARE;
+    limits.raw_bytes_max = 0;
+    return limits;
+}
 
 int64_t backfill_left(const struct backfill_plan *plan, size_t position)
 {
@@ -17,19 +32,37 @@ int64_t backfill_left(const struct backfill_plan *plan, size_t position)
     return bytes;
 }
 
+/* The file from its beginning, with a descriptor of its own. */
+static struct input *open_file(const char *path, int fd, struct err *e)
+{
+    if (fd < 0)
+        return input_open(path, e);
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (own >= 0 && lseek(own, 0, SEEK_SET) == 0)
+        return input_take(own, path, e);
+    err_set(e, EX_NOINPUT, "cannot read %s from its beginning: %s", path, strerror(errno));
+    if (own >= 0)
+        close(own);
+    return NULL;
+}
+
 /* Find the position of the file at the path. The file must be what was counted, up to the position. */
-static bool find_position(const struct backfill *b, const char *path, struct backfilled *done, struct err *e)
+static bool find_position(const struct backfill *b, const char *path, int fd, struct backfilled *done,
+                          struct err *e)
 {
     struct source src;
-    const struct source_options options = {
-        .line_max = (size_t)b->config->limits.line_max, .last_line = LAST_LINE_LEAVE, .stop = b->stop};
-    if (!source_open(&src, path, b->store, &options, e))
+    const struct source_options options = {.line_max = (size_t)b->config->limits.line_max,
+                                           .last_line = LAST_LINE_LEAVE,
+                                           .stop = b->stop,
+                                           .in = open_file(path, fd, e)};
+    if (options.in == NULL || !source_open(&src, path, b->store, &options, e))
         return false;
     for (size_t i = 0; src.is_known && !done->is_known && i < b->plan->position_count; i++) {
         const struct range *r = &b->plan->positions[i].range;
         done->is_known = strcmp(r->source, src.range.source) == 0 && r->partition[0] == '\0';
         done->position = i;
     }
+    memcpy(done->source, src.range.source, sizeof done->source);
     source_close(&src);
     return true;
 }
@@ -55,10 +88,10 @@ static bool count_stretch(struct backfill *b, struct reader *reader, struct back
     return good;
 }
 
-static bool count_file(struct backfill *b, const char *path, const struct decode *decode,
+static bool count_file(struct backfill *b, const char *path, int fd, const struct decode *decode,
                        struct backfilled *done, struct err *e)
 {
-    struct input *in = input_open(path, e);
+    struct input *in = open_file(path, fd, e);
     if (in == NULL)
         return false;
     input_stop_by(in, b->stop);
@@ -76,11 +109,11 @@ static bool count_file(struct backfill *b, const char *path, const struct decode
     return good;
 }
 
-bool backfill_file(struct backfill *b, const char *path, struct backfilled *done, struct err *e)
+bool backfill_file(struct backfill *b, const char *path, int fd, struct backfilled *done, struct err *e)
 {
     struct constants constants;
     *done = (struct backfilled){0};
-    if (!find_position(b, path, done, e))
+    if (!find_position(b, path, fd, done, e))
         return false;
     if (!done->is_known || backfill_left(b->plan, done->position) == 0)
         return true;
@@ -89,7 +122,7 @@ bool backfill_file(struct backfill *b, const char *path, struct backfilled *done
     setup_constants(b->config, path, label, &constants);
     decode = b->decode != NULL ? b->decode : setup_decode(b->config, path, label);
     pipeline_set_decode(b->pipeline, decode, &constants, NULL);
-    bool good = count_file(b, path, decode, done, e);
+    bool good = count_file(b, path, fd, decode, done, e);
     constants_fini(&constants);
     return good;
 }

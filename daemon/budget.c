@@ -1,5 +1,6 @@
 #include "daemon/budget.h"
 
+#include "daemon/backfill.h"
 #include "daemon/count/dead_letters.h"
 #include "daemon/setup.h"
 #include "store/mongo/mongo.h"
@@ -25,15 +26,29 @@ static int64_t queue_overshoot(const struct config *c)
     return bytes;
 }
 
+/* The report whose shard takes most may be backfilled. */
+static int64_t backfill_bytes(const struct config *c)
+{
+    const struct shard_limits limits = backfill_limits(c);
+    size_t most = 0;
+    for (size_t i = 0; i < c->report_count; i++) {
+        size_t bytes = shard_bytes_max(&c->reports[i], 1, &limits);
+        most = bytes > most ? bytes : most;
+    }
+    return (int64_t)most;
+}
+
 struct budget budget_of(const struct config *c)
 {
     bool has_topics = setup_has_topics(c), is_sqlite = strncmp(c->store.url, "sqlite:", 7) == 0;
     int64_t files = (int64_t)setup_count_files(c);
-    files += is_sqlite; /* one that is handed over */
+    files += is_sqlite; /* one that is handed over, by an import or a backfill */
     int64_t topic_threads = has_topics ? c->kafka.threads : 0, threads = topic_threads + (files > 0);
     struct pipeline_options options = setup_pipeline(c, 1);
     struct budget b = {0};
     b.shards_bytes = threads * (int64_t)shard_bytes_max(c->reports, c->report_count, &options.shard);
+    if (is_sqlite)
+        b.shards_bytes += backfill_bytes(c);
     /* A block, and each reader's rest; and a record's text without escapes. */
     b.input_bytes = topic_threads * c->limits.line_max + files * (c->limits.line_max + INPUT_BYTES) +
                     (files + (files > 0)) * ((int64_t)READER_BLOCK_BYTES + c->limits.line_max);

@@ -139,8 +139,56 @@ void engine_release(struct engine *en, struct feed *f)
     pthread_mutex_unlock(&en->feeds.lanes.lock);
 }
 
+bool engine_lend(struct engine *en, const struct batch *batch, bool (*wait)(void *context), void *context,
+                 struct err *e)
+{
+    struct lanes *ls = &en->feeds.lanes;
+    struct engine_loan loan = {.batch = batch};
+    bool may_wait = true;
+    pthread_mutex_lock(&ls->lock);
+    ASSERT(en->loan == NULL);
+    en->loan = &loan;
+    pthread_cond_signal(&ls->sealed);
+    int64_t until_ms = clock_mono_ms(ls->clock) + ENGINE_WAIT_MS;
+    while (!loan.is_done && (may_wait || loan.is_taken)) {
+        if (clock_wait(ls->clock, &ls->applied, &ls->lock, until_ms))
+            continue;
+        pthread_mutex_unlock(&ls->lock);
+        may_wait = wait(context);
+        until_ms = clock_mono_ms(ls->clock) + ENGINE_WAIT_MS;
+        pthread_mutex_lock(&ls->lock);
+    }
+    if (!loan.is_taken)
+        en->loan = NULL;
+    pthread_mutex_unlock(&ls->lock);
+    if (!loan.is_done)
+        return err_set_retryable(e, EX_TEMPFAIL, "interrupted");
+    *e = loan.error;
+    return loan.error.code == 0;
+}
+
+static void apply_loan(struct engine *en)
+{
+    struct lanes *ls = &en->feeds.lanes;
+    pthread_mutex_lock(&ls->lock);
+    struct engine_loan *loan = en->loan;
+    if (loan != NULL)
+        loan->is_taken = true;
+    en->loan = NULL;
+    pthread_mutex_unlock(&ls->lock);
+    if (loan == NULL)
+        return;
+    if (writer_apply(&en->writer, loan->batch, NULL, NULL, &loan->error))
+        loan->error.code = 0;
+    pthread_mutex_lock(&ls->lock);
+    loan->is_done = true;
+    pthread_cond_broadcast(&ls->applied);
+    pthread_mutex_unlock(&ls->lock);
+}
+
 bool engine_turn(struct engine *en, struct err *e)
 {
+    apply_loan(en);
     if (!writer_housekeep(&en->writer, e) || !writer_expire(&en->writer, e)) {
         en->has_failed = true;
         return false;

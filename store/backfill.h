@@ -4,7 +4,7 @@
  *   offset   0 ........ since ........ gap.FROM ........ its value ........ until ...... the position
  *            not counted      counted          not counted        counted        not counted
  *
- *            not counted      counted         not counted        counted       not counted
+ * Batch  : a batch that backfills has counts of one report, and ranges before the positions of their sources
  *          only. It moves the entries `since`, `until` and `gap.FROM` of reader.h in the same transaction as
  *          the counts. So a crash leaves each stretch either uncounted or counted.
  * Future : events that were in the future when their source was counted stay rejected: the books say from

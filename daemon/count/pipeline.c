@@ -72,7 +72,8 @@ struct pipeline *pipeline_new(struct store *store, const struct report *reports,
     struct pipeline *p = xcalloc(1, sizeof *p);
     p->options = *options;
     p->late_ms = xcalloc(report_count, sizeof *p->late_ms);
-    p->options.shard.late_ms = p->late_ms;
+    if (options->apply == NULL)
+        p->options.shard.late_ms = p->late_ms;
     p->workers = xcalloc(options->threads, sizeof *p->workers);
     p->past = xcalloc(options->threads, sizeof *p->past);
     const struct worker_options own = {.decode = options->decode,
@@ -81,7 +82,8 @@ struct pipeline *pipeline_new(struct store *store, const struct report *reports,
                                        .abandon = &p->abandon,
                                        .keeps_rejects = options->rejects != NULL};
     for (size_t i = 0; i < options->threads; i++)
-        worker_init(&p->workers[i], (uint32_t)i, &p->lanes, reports, report_count, &own);
+        worker_init(&p->workers[i], options->first_shard + (uint32_t)i, &p->lanes, reports, report_count,
+                    &own);
     p->writer = (struct writer){.store = store,
                                 .clock = options->clock,
                                 .give_up = options->stop,
@@ -317,7 +319,8 @@ static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range
                           .range_count = 1,
                           .parts = parts,
                           .part_count = collect(p, number, workers),
-                          .backfills = p->options.backfills};
+                          .backfills = p->options.backfills,
+                          .report = p->options.report};
     range.from = s->from;
     range.to = s->to;
     range.tail_hash = s->tail_hash;
@@ -329,7 +332,8 @@ static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range
         books_add(&p->books, &parts[i]->books);
     }
     struct rejects_to_write rejects = {p->options.rejects, workers, batch.part_count, 0};
-    if (!writer_apply(&p->writer, &batch, write_rejects, &rejects, e))
+    if (!(p->options.apply != NULL ? p->options.apply(p->options.context, &batch, e)
+                                   : writer_apply(&p->writer, &batch, write_rejects, &rejects, e)))
         return false;
     p->progress.stored = s->to;
     p->progress.batches++;
@@ -360,9 +364,11 @@ static bool wait_sealed(struct pipeline *p, bool *sealed)
     return more;
 }
 
+/* The work between batches; if others apply them, it is theirs. */
 static bool housekeep(struct pipeline *p, struct err *e)
 {
-    return (!p->options.housekeep || writer_housekeep(&p->writer, e)) && writer_expire(&p->writer, e);
+    return p->options.apply != NULL ||
+           ((!p->options.housekeep || writer_housekeep(&p->writer, e)) && writer_expire(&p->writer, e));
 }
 
 static bool write_stripes(struct pipeline *p, const struct range *source, struct err *e)
@@ -426,7 +432,8 @@ bool pipeline_run(struct pipeline *p, struct reader *reader, const struct range 
         *e = p->store_error;
         return false;
     }
-    if (!writer_expire(&p->writer, e)) /* so that the shards know the watermark before the first event */
+    /* so that the shards know the watermark before the first event */
+    if (p->options.apply == NULL && !writer_expire(&p->writer, e))
         return false;
     size_t started = start_threads(p, threads);
     if (started == 0)

@@ -49,9 +49,14 @@ struct pipeline_options {
     int64_t stripe_ms, stripe_bytes;
     int64_t future_max_ms;
     struct shard_limits shard;
-    /* Count ranges before the store's positions (store/backfill.h). Events after a range's latest_ms were in
-     * the future. */
+    /* Count ranges before the store's positions, for its report `report` (store/backfill.h). Events after a
+     * range's latest_ms were in the future. */
     bool backfills;
+    size_t report;
+    /* NULL, or applies the batches with `context`, each until it is durable: the store of pipeline_new() is
+     * NULL then, shard.late_ms is the caller's, and shards have the numbers from first_shard on. */
+    bool (*apply)(void *context, const struct batch *batch, struct err *e);
+    uint32_t first_shard;
     bool housekeep; /* run the store's housekeeping between batches; expiry runs in any case */
     bool retry;     /* retry retryable store errors for ever */
     /* NULL, or the file that rejected lines are written to before their batch */

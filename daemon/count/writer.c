@@ -68,7 +68,7 @@ static bool apply_once(struct writer *w, const struct batch *batch, struct err *
 {
     int64_t begun_us = clock_mono_us(w->clock);
     bool good = store_apply(w->store, batch, e);
-    if (good && w->flush != NULL)
+    if (good && w->flush != NULL && !batch->backfills)
         flush_note(w->flush, clock_mono_ms(w->clock) - begun_us / 1000);
     if (w->status == NULL)
         return good;

@@ -5,17 +5,20 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "daemon/count/account.h"
+#include "daemon/file/desk_backfill.h"
 #include "daemon/file/handover.h"
 #include "daemon/judge.h"
 #include "daemon/setup.h"
 #include "store/backend/backend.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CLIENTS_MAX 16  /* importers: one is served, the others wait */
@@ -75,15 +78,22 @@ static void handed_free(struct handed *h)
     free(h);
 }
 
+/* The steps that --decode names. */
+static bool parse_decode(const struct desk *d, const struct handover_request *rq, struct decode *decode,
+                         struct err *e)
+{
+    if (!setup_parse_decode(rq->decode, decode, e))
+        return err_prefix(e, "--decode");
+    decode->derive = &d->options.config->derive;
+    return true;
+}
+
 static bool choose_decode(const struct desk *d, const struct handover_request *rq, struct handed *h,
                           struct err *e)
 {
-    bool is_given = rq->decode[0] != '\0';
-    if (is_given && !setup_parse_decode(rq->decode, &h->decode, e))
-        return err_prefix(e, "--decode");
-    if (!is_given)
-        h->decode = *setup_decode(d->options.config, rq->path, NULL);
-    h->decode.derive = &d->options.config->derive;
+    if (rq->decode[0] != '\0')
+        return parse_decode(d, rq, &h->decode, e);
+    h->decode = *setup_decode(d->options.config, rq->path, NULL);
     return true;
 }
 
@@ -109,8 +119,10 @@ static bool open_file(const struct desk *d, const struct handover_request *rq, i
     struct handed *h = xcalloc(1, sizeof *h);
     books_init(&h->books, d->options.config->report_count);
     *out = h;
-    bool good = in != NULL && check_config(d, rq, e) && choose_decode(d, rq, h, e);
+    bool good = in != NULL && choose_decode(d, rq, h, e);
     options.heeds_directives = good && decode_heeds_directives(&h->decode);
+    if (!good)
+        input_close(in);
     good = good && source_open(&h->source, rq->path, st, &options, e) &&
            (h->source.is_empty || rq->insists ||
             judge_source(&h->source, &h->decode, d->options.line_max, rq->takes_last_line, st, NULL, e));
@@ -197,31 +209,115 @@ static void answer(const struct desk *d, const struct handed *h, int64_t from, i
     free(rp);
 }
 
-static void serve(struct desk *d)
+/* It takes over log_fd. */
+static void import(struct desk *d, const struct handover_request *rq, int log_fd, struct store *st)
 {
-    struct handover_request *rq = xcalloc(1, sizeof *rq);
     struct handed *h = NULL;
-    struct store *st = NULL;
     struct err e = {0};
     char label[LOG_QUOTE_BYTES];
     int64_t from = 0, begun_ms = clock_mono_ms(&clock_system);
-    int log_fd;
-    if (handover_take_request(d->clients[0], rq, &log_fd, &d->end)) {
-        log_info("import_begun", "source=%s", log_quote(rq->path, label));
-        st = store_open(d->options.store_url, STORE_READ, NULL, 0, &e);
-        if (st == NULL)
-            close(log_fd);
-        bool good = st != NULL && open_file(d, rq, log_fd, st, &h, &e);
-        if (h != NULL)
-            from = h->source.range.to;
-        if (good && h != NULL)
-            (void)count(d, h, &e);
-        answer(d, h, from, clock_mono_ms(&clock_system) - begun_ms, &e);
-        log_info("import_ended", "source=%s status=%d", label, e.code);
-    }
-    store_close(st);
+    log_info("import_begun", "source=%s", log_quote(rq->path, label));
+    bool good = open_file(d, rq, log_fd, st, &h, &e);
+    if (h != NULL)
+        from = h->source.range.to;
+    if (good && h != NULL)
+        (void)count(d, h, &e);
+    answer(d, h, from, clock_mono_ms(&clock_system) - begun_ms, &e);
+    log_info("import_ended", "source=%s status=%d", label, e.code);
     if (h != NULL)
         handed_free(h);
+}
+
+/* ---- a backfill */
+
+struct backfilling {
+    struct desk *desk;
+    int64_t raw_size;
+};
+
+/* Tell the one that waits for it, and those behind. Does it still wait? */
+static bool go_on(void *context, const struct pipeline_progress *p)
+{
+    const struct backfilling *b = context;
+    struct handover_reply rp = {.what = HANDOVER_READING,
+                                .raw_offset = p->raw_offset,
+                                .raw_size = b->raw_size,
+                                .offset = p->offset,
+                                .consumed = p->books.entries[BOOK_CONSUMED]};
+    (void)send(b->desk->clients[0], &rp, sizeof rp, MSG_NOSIGNAL | MSG_DONTWAIT);
+    greet(b->desk, 0);
+    return !is_ending(b->desk) && !handover_is_gone(b->desk->clients[0]);
+}
+
+static bool backfill(struct desk *d, const struct handover_request *rq, int log_fd, struct store *st,
+                     struct backfilled *done, struct err *e)
+{
+    struct stat status;
+    struct decode decode;
+    struct backfilling waiting = {.desk = d};
+    const struct desk_backfill options = {.engine = d->options.engine,
+                                          .positions = st,
+                                          .report = rq->report,
+                                          .path = rq->path,
+                                          .fd = log_fd,
+                                          .decode = rq->decode[0] != '\0' ? &decode : NULL,
+                                          .go_on = go_on,
+                                          .context = &waiting};
+    if (fstat(log_fd, &status) == 0)
+        waiting.raw_size = status.st_size;
+    return (options.decode == NULL || parse_decode(d, rq, &decode, e)) && desk_backfill(&options, done, e);
+}
+
+/* It takes over log_fd. */
+static void serve_backfill(struct desk *d, const struct handover_request *rq, int log_fd, struct store *st)
+{
+    struct backfilled done = {0};
+    struct err e = {0};
+    struct handover_reply *rp = xcalloc(1, sizeof *rp);
+    char label[LOG_QUOTE_BYTES], report[LOG_QUOTE_BYTES];
+    log_info("backfill_begun", "report=%s source=%s", log_quote(rq->report, report),
+             log_quote(rq->path, label));
+    bool good = backfill(d, rq, log_fd, st, &done, &e);
+    rp->what = good ? HANDOVER_DONE : HANDOVER_FAILED;
+    rp->error = e;
+    rp->offset = done.bytes;
+    rp->consumed = done.lines;
+    if (done.is_known)
+        memcpy(rp->source, done.source, sizeof rp->source);
+    (void)!handover_send_reply(d->clients[0], rp, &d->end);
+    log_info("backfill_ended", "report=%s source=%s lines=%" PRId64 " status=%d", report, label, done.lines,
+             good ? 0 : e.code);
+    close(log_fd);
+    free(rp);
+}
+
+/* ---- the thread */
+
+static void refuse(const struct desk *d, const struct err *why)
+{
+    struct handover_reply *rp = xcalloc(1, sizeof *rp);
+    rp->what = HANDOVER_FAILED;
+    rp->error = *why;
+    (void)!handover_send_reply(d->clients[0], rp, &d->end);
+    free(rp);
+}
+
+static void serve(struct desk *d)
+{
+    struct handover_request *rq = xcalloc(1, sizeof *rq);
+    struct store *st = NULL;
+    struct err e;
+    int log_fd;
+    if (handover_take_request(d->clients[0], rq, &log_fd, &d->end)) {
+        if (!check_config(d, rq, &e) ||
+            (st = store_open(d->options.store_url, STORE_READ, NULL, 0, &e)) == NULL) {
+            close(log_fd);
+            refuse(d, &e);
+        } else {
+            (rq->report[0] != '\0' ? serve_backfill : import)(d, rq, log_fd, st);
+        }
+    }
+    store_close(st);
     free(rq);
     dismiss(d);
 }

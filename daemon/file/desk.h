@@ -1,5 +1,6 @@
 /* desk.h - takes the files that `tallyd import` hands over (handover.h), and hands them to the follower
- * (follow.h). The daemon of an SQLite store has one.
+ * (follow.h). It counts those of `tallyd backfill` itself (desk_backfill.h). The daemon of an SQLite store
+ * has one.
  *
  *   importer ──▶ desk: recognise, judge ──desk_take()──▶ follower: count to the end
  *            ◀── desk: what was counted ◀──desk_give_back()──┘
@@ -30,8 +31,10 @@ struct handed {
 };
 
 struct desk;
+struct engine;
 
 struct desk_options {
+    struct engine *engine;       /* applies the batches of a backfill */
     const struct config *config; /* borrowed; only keys that do not change are read */
     const char *store_url;
     size_t line_max;

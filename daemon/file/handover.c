@@ -117,7 +117,8 @@ static bool is_request(const struct handover_request *rq)
     return memcmp(rq->magic, HANDOVER_MAGIC, sizeof rq->magic) == 0 && rq->path[0] == '/' &&
            memchr(rq->path, '\0', sizeof rq->path) != NULL &&
            memchr(rq->decode, '\0', sizeof rq->decode) != NULL &&
-           memchr(rq->source_id, '\0', sizeof rq->source_id) != NULL;
+           memchr(rq->source_id, '\0', sizeof rq->source_id) != NULL &&
+           memchr(rq->report, '\0', sizeof rq->report) != NULL;
 }
 
 /* Only a regular file: a pipe may bring nothing for long, and would stop the thread that reads all files. */

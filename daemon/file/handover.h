@@ -1,5 +1,6 @@
-/* handover.h - the words between `tallyd import` and the daemon that writes an SQLite store. A file has one
- * writer, so the import hands its log to the daemon, which counts it beside its own sources (desk.h).
+/* handover.h - the words between `tallyd import` or `tallyd backfill` and the daemon that writes an SQLite
+ * store. A file has one writer, so the import hands its log to the daemon, which counts it beside its own
+ * sources (desk.h). Below, a backfill is an import, too.
  *
  *   import                                    daemon
  *   connect to STORE-handover ──────────────▶
@@ -18,12 +19,13 @@
 #pragma once
 
 #include "aggregate/batch.h"
+#include "aggregate/report.h"
 #include "base/err.h"
 
 #include <limits.h>
 #include <stdatomic.h>
 
-#define HANDOVER_MAGIC        "tallyd import 1"
+#define HANDOVER_MAGIC        "tallyd import 2"
 #define HANDOVER_DECODE_BYTES 1024
 #define HANDOVER_TEXT_BYTES   32768
 /* A peer that is silent for so long is given up. Finding a position in a packed file takes a while. */
@@ -36,6 +38,7 @@ struct handover_request {
     char path[PATH_MAX];                /* absolute; of the log */
     char decode[HANDOVER_DECODE_BYTES]; /* as --decode has it; "": as the daemon's configuration says */
     char source_id[RANGE_SOURCE_BYTES]; /* "": by content */
+    char report[REPORT_NAME_BYTES];     /* "": import; else backfill the report of this name */
     uint64_t config;                    /* config_fingerprint() of what the importer was given; 0: nothing */
     bool takes_last_line, insists;      /* --last-line, --force */
 };
@@ -45,8 +48,8 @@ enum handover_what { HANDOVER_WAITING, HANDOVER_READING, HANDOVER_DONE, HANDOVER
 struct handover_reply {
     enum handover_what what;
     int64_t raw_offset, raw_size;    /* bytes of the log on disk: read, and in all */
-    int64_t offset, consumed;        /* decompressed bytes and lines read */
-    char source[RANGE_SOURCE_BYTES]; /* DONE: the source's name in the store */
+    int64_t offset, consumed;        /* decompressed bytes and lines read; of a backfill, at last: counted */
+    char source[RANGE_SOURCE_BYTES]; /* DONE: the source's name in the store; "": a backfill knows none */
     int64_t from;                    /* DONE: the offset at which this import began */
     struct err error;                /* FAILED */
     char text[HANDOVER_TEXT_BYTES];  /* DONE: what was counted, in lines for a person */

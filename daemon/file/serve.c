@@ -116,7 +116,7 @@ static bool wait_for_need(struct follow *fo)
     struct lanes *ls = fo->feed.lane.lanes;
     const struct timespec until = clock_timespec_in(WRITER_TICK_MS / 2);
     pthread_mutex_lock(&ls->lock);
-    if (!lane_needs_applying(&fo->feed.lane) && !fo->has_ended)
+    if (!lane_needs_applying(&fo->feed.lane) && !fo->has_ended && !engine_has_loan(fo->engine))
         pthread_cond_timedwait(&ls->sealed, &ls->lock, &until);
     bool has_ended = fo->has_ended && !lane_needs_applying(&fo->feed.lane);
     pthread_mutex_unlock(&ls->lock);

@@ -111,7 +111,7 @@ static enum intake_need wait_intake(struct consume *c, struct intake **found, bo
             }
         }
         if (need == INTAKE_NEEDS_NOTHING && attempt == 0 &&
-            (*ended || *failed || follow_needs_writer(c->options->files) ||
+            (*ended || *failed || follow_needs_writer(c->options->files) || engine_has_loan(c->engine) ||
              pthread_cond_timedwait(&ls->sealed, &ls->lock, &until) != 0))
             break;
     }

@@ -222,29 +222,27 @@ static void apply_range(struct mem *m, const struct range *range, const struct b
         book_set(m, range, "", STORE_STATE_ENTRY, range->state);
 }
 
-/* May all reports count the range, which is before the position? `writes`: note that they did. */
-static bool backfill_range(struct mem *m, const struct range *range, bool writes, struct err *e)
+/* May the report count the range, which is before the position? `writes`: note that it did. */
+static bool backfill_range(struct mem *m, const struct range *range, const char *report, bool writes,
+                           struct err *e)
 {
     struct backfill_entry entries[BACKFILL_ENTRIES_MAX];
     size_t count;
-    for (size_t r = 0; r < m->store.report_count; r++) {
-        const char *report = m->reports[r].name;
-        struct backfill_span span = backfill_span(range);
-        for (size_t i = 0; i < m->book_count; i++) {
-            const struct book *b = &m->books[i];
-            if (strcmp(b->source, range->source) == 0 && strcmp(b->partition, range->partition) == 0 &&
-                strcmp(b->report, report) == 0)
-                backfill_read(&span, b->entry, b->value);
-        }
-        if (!backfill_change(&span, entries, &count, e))
-            return false;
-        for (size_t i = 0; writes && i < count; i++) {
-            struct book *old = find_book(m, range, report, entries[i].name);
-            if (entries[i].value >= 0)
-                book_set(m, range, report, entries[i].name, entries[i].value);
-            else
-                *old = m->books[--m->book_count];
-        }
+    struct backfill_span span = backfill_span(range);
+    for (size_t i = 0; i < m->book_count; i++) {
+        const struct book *b = &m->books[i];
+        if (strcmp(b->source, range->source) == 0 && strcmp(b->partition, range->partition) == 0 &&
+            strcmp(b->report, report) == 0)
+            backfill_read(&span, b->entry, b->value);
+    }
+    if (!backfill_change(&span, entries, &count, e))
+        return false;
+    for (size_t i = 0; writes && i < count; i++) {
+        struct book *old = find_book(m, range, report, entries[i].name);
+        if (entries[i].value >= 0)
+            book_set(m, range, report, entries[i].name, entries[i].value);
+        else
+            *old = m->books[--m->book_count];
     }
     return true;
 }
@@ -253,8 +251,9 @@ static bool check_range(struct mem *m, const struct batch *batch, const struct r
 {
     const struct position *p = find_position(m, range);
     if (batch->backfills)
-        return p != NULL && range->to <= p->range.to ? backfill_range(m, range, false, e)
-                                                     : backfill_ahead(range, e);
+        return p != NULL && range->to <= p->range.to
+                   ? backfill_range(m, range, m->reports[batch->report].name, false, e)
+                   : backfill_ahead(range, e);
     return p == NULL || p->range.to == range->from ||
            err_set(e, EX_DATAERR,
                    "%s: a batch from offset %" PRId64 " does not continue what is counted up to %" PRId64,
@@ -280,7 +279,7 @@ static bool mem_apply(struct store *st, const struct batch *batch, struct err *e
         const struct range *range = &batch->ranges[i];
         if (!batch->backfills)
             apply_range(m, range, &batch->books[i]);
-        else if (!backfill_range(m, range, true, e))
+        else if (!backfill_range(m, range, m->reports[batch->report].name, true, e))
             return false;
         else
             add_report_books(m, range, &batch->books[i]);

@@ -225,8 +225,8 @@ static bool delete_book(struct sqlite_store *st, const struct range *r, int64_t 
     return sqlite_run(st, s, e, "writing the books");
 }
 
-/* Note that a report has counted a range before the position. */
-static bool note_backfill(struct sqlite_store *st, const struct range *r, int64_t report, struct err *e)
+/* Note that the report has counted a range before the position. */
+static bool backfill_range(struct sqlite_store *st, const struct range *r, int64_t report, struct err *e)
 {
     struct backfill_span span;
     struct backfill_entry entries[BACKFILL_ENTRIES_MAX];
@@ -242,16 +242,6 @@ static bool note_backfill(struct sqlite_store *st, const struct range *r, int64_
     return true;
 }
 
-static bool backfill_range(struct sqlite_store *st, const struct range *range, const struct books *books,
-                           struct err *e)
-{
-    for (size_t r = 0; r < st->base.report_count; r++) {
-        if (!note_backfill(st, range, st->tables[r].id, e))
-            return false;
-    }
-    return add_report_books(st, range, books, e);
-}
-
 static bool apply_all(struct sqlite_store *st, const struct batch *batch, struct err *e)
 {
     for (size_t i = 0; i < batch->range_count; i++) {
@@ -264,7 +254,11 @@ static bool apply_all(struct sqlite_store *st, const struct batch *batch, struct
     }
     failpoint(FAILPOINT_STORE_ROWS);
     for (size_t i = 0; i < batch->range_count; i++) {
-        if (!(batch->backfills ? backfill_range : apply_range)(st, &batch->ranges[i], &batch->books[i], e))
+        const struct range *range = &batch->ranges[i];
+        bool good = !batch->backfills ? apply_range(st, range, &batch->books[i], e)
+                                      : backfill_range(st, range, st->tables[batch->report].id, e) &&
+                                            add_report_books(st, range, &batch->books[i], e);
+        if (!good)
             return false;
     }
     failpoint(FAILPOINT_STORE_BEFORE_COMMIT);

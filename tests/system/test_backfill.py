@@ -6,15 +6,18 @@ The judge is a recount of all lines by Python, and `tallyd verify`. TALLYD_ROUND
 (12 by default). The seed is printed; TALLYD_SEED repeats a run.
 """
 
+import contextlib
 import gzip
 import json
 import os
 import re
+import threading
 import time
 import unittest
 
-from harness import EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_USAGE, DaemonCase, draw_death, dying_at, failpoints, other_day
-from recountcase import CONFIG, SMALL, SPAN, RecountCase, log, log_line
+from harness import (EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_USAGE, TIMEOUT_S, DaemonCase, draw_death, dying_at,
+                     failpoints, other_day)
+from recountcase import CONFIG, SMALL, RecountCase, log, recount
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 12)
 ALONE = b"query: {series_max: 100000}\nreports: {site: {measures: {hits: count, bytes: sum(bytes)}}}\n"
@@ -208,31 +211,136 @@ class Refused(BackfillCase):
         self.refuse(EX_NOINPUT, "there is no store", "--dry-run", "pages", store="none.db")
 
 
-class Beside(DaemonCase):
-    def test_daemon_keeps_its_store_and_goes_on_behind(self):
-        lines = [log_line(n, f"/{n % 7}", 200, n).encode() for n in range(600)]
-        source = b"sources: {a: {path: a.log}}\nstore: {url: 'sqlite:tallyd.db'}\n"
-        self.write("a.log", b"".join(lines[:300]))
-        self.write("alone.yaml", ALONE + source)
-        self.write("tallyd.yaml", CONFIG + source)
-        self.launch("-c", "alone.yaml", "--listen", "127.0.0.1:0")
-        self.wait_for_consumed(300)
+class Beside(BackfillCase, DaemonCase):
+    """A daemon writes the store: it counts, beside its own sources."""
+
+    def setUp(self):
+        super().setUp()
+        self.whole = []
+        often = SMALL.replace(b"aggregate: {", b"aggregate: {flush: 100ms, flush_max: 100ms, ")
+        for name, reports in ("old.yaml", ALONE), ("new.yaml", often):
+            self.write(name, reports + b"sources: {a: {path: a.log}}\nstore: {url: 'sqlite:tallyd.db'}\n")
+
+    def run_daemon(self, config, **options):
+        self.launch("-c", config, "--listen", "127.0.0.1:0", **options)
+
+    def grow(self, count):
+        lines = log(self.dice, count)
+        self.whole.append(lines)
+        self.append("a.log", lines)
+
+    @contextlib.contextmanager
+    def growing(self):
+        """Lines come all the while."""
+        end = threading.Event()
+
+        def grow():
+            while not end.wait(0.003):
+                self.grow(20)
+
+        thread = threading.Thread(target=grow)
+        thread.start()
+        try:
+            yield
+        finally:
+            end.set()
+            thread.join()
+
+    def wait_for_all(self):
+        """Until the daemon has counted each line of its own log, too."""
+        expected = sum(hits for (report, _, _), (hits, _) in recount(*self.whole).items() if report == "site")
+        self.wait_for(lambda: sum(int(row["value"]) for row in self.rows("site")), lambda found: found == expected)
+
+    def check_all(self, *files):
+        self.wait_for_all()
         self.stop()
-        self.launch("-c", "tallyd.yaml", "--listen", "127.0.0.1:0")
-        self.append("a.log", b"".join(lines[300:500]))
-        self.wait_for_consumed(200)
-        self.tallyd("backfill", "-c", "tallyd.yaml", "pages", status=EX_TEMPFAIL)
-        self.assertIn("tallyd.db", self.err)
+        self.check(*self.whole)
+        self.tallied("verify", "a.log", *files)
+
+    def begin(self, old=30000):
+        """A daemon that counts all reports, of whose log reports that came later did not count the first lines."""
+        self.grow(old)
+        self.run_daemon("old.yaml")
+        self.wait_for_all()
         self.stop()
-        self.tallyd("backfill", "-c", "tallyd.yaml", "pages")
-        self.append("a.log", b"".join(lines[500:]))
-        self.launch("-c", "tallyd.yaml", "--listen", "127.0.0.1:0")
-        self.wait_for_consumed(100)
+        self.run_daemon("new.yaml")
+
+    def by_daemon(self, report, *arguments, **options):
+        return self.tallyd("backfill", "--store", "sqlite:tallyd.db", report, *arguments, **options)
+
+    def test_daemon_counts_up_to_where_it_began(self):
+        b = log(self.dice, 5000)
+        self.write("b.log", b)
+        self.tallied("import", "-q", "b.log", config="alone.yaml")
+        self.whole.append(b)
+        self.write("b.log.gz", gzip.compress(b))
+        os.remove(self.path("b.log"))
+        self.begin()
+        for report in LATER:
+            with self.growing():
+                said = self.by_daemon(report, "a.log", "b.log.gz")
+            self.assertIn("a.log: 30,000 lines", said)
+            self.assertIn("b.log.gz: 5,000 lines", said)
+            self.assertIn("has counted all that was counted into this store", said)
+            self.assertIn("a daemon writes this store", self.err)
+            self.assertNotIn("lines", self.by_daemon(report))
+        self.grow(500)
+        self.check_all("b.log.gz")
+
+    def test_what_is_refused_changes_nothing(self):
+        self.begin(500)
+        self.write("stranger.log", log(self.dice, 100))
+        self.write("bad.yaml", b"reports: {pages: {by: [host]}}\nstore: {url: 'sqlite:tallyd.db'}\n")
+        self.by_daemon("nothing", status=EX_CONFIG)
+        self.by_daemon("pages", "missing.log", status=EX_NOINPUT)
+        self.by_daemon("pages", "stranger.log", status=EX_NOINPUT)
+        self.assertIn("stranger.log was never counted", self.err)
+        self.by_daemon("pages", "--decode", "nonsense", status=EX_USAGE)
+        self.tallyd("backfill", "-c", "bad.yaml", "pages", status=EX_CONFIG)
+        self.assertIn("its sources and reports are others", self.err)
+        self.assertIn("bytes 0 to", self.by_daemon("pages", "--dry-run", "-c", "new.yaml"))
+        self.by_daemon("errors", "-c", "new.yaml")
+        self.assertRegex(self.by_daemon("pages"), r"(?m)^/.*/a\.log: 500 lines")
+        self.check_all()
+
+    def test_whoever_is_killed(self):
+        """The daemon at a random failpoint of its store, or what asked it at a random moment; lines come all the while."""
+        self.begin()
+        for _ in range(ROUNDS):
+            self.process.terminate()
+            self.assertIn(self.process.wait(TIMEOUT_S), (EX_OK, -9))
+            place = draw_death(self.dice, failpoints("store."), 8) if self.dice.random() < 0.7 else None
+            self.run_daemon("new.yaml", env=dying_at(place) if place else None, started=False)
+            while b"event=started" not in self.read("log") and self.process.poll() is None:
+                time.sleep(0.01)
+            process = self.start("backfill", "-q", "--store", "sqlite:tallyd.db", self.dice.choice(LATER))
+            with self.growing():
+                if place is None:
+                    time.sleep(self.dice.random() * 0.1)
+                    process.kill()
+                _, err = process.communicate(timeout=TIMEOUT_S)
+            self.assertIn(process.returncode, (EX_OK, EX_TEMPFAIL, EX_CONFIG, -9), err)
+        self.process.kill()
+        self.process.wait(TIMEOUT_S)
+        self.run_daemon("new.yaml")
+        self.grow(100)
+        for report in LATER:
+            self.by_daemon(report)
+        self.check_all()
+
+    def test_stop_ends_it_soon(self):
+        self.begin()
+        process = self.start("backfill", "-q", "--store", "sqlite:tallyd.db", "pages")
+        self.wait_for_log("event=backfill_begun")
+        begun = time.monotonic()
         self.stop()
-        top = self.query("pages", "--top", "10", span=SPAN)
-        self.assertEqual(600, sum(int(row["value"]) for row in top))
-        self.tallyd("backfill", "-c", "tallyd.yaml", "errors")
-        self.tallyd("verify", "-c", "tallyd.yaml")
+        _, err = process.communicate(timeout=TIMEOUT_S)
+        self.assertLess(time.monotonic() - begun, 5)
+        self.assertIn(process.returncode, (EX_OK, EX_TEMPFAIL), err)
+        for report in LATER:
+            self.tallyd("backfill", "-c", "new.yaml", report)
+        self.run_daemon("new.yaml")
+        self.check_all()
 
 
 if __name__ == "__main__":

@@ -85,6 +85,7 @@ static bool apply(struct world *w, int64_t from, int64_t to, bool backfills)
     *books_report(batcher_books(w->batcher, 0), FIXTURE_PAGES, BOOK_REPORT_PARSED) = 1;
     struct batch batch = *batcher_seal(w->batcher, "access", from, to);
     batch.backfills = backfills;
+    batch.report = FIXTURE_PAGES;
     bool good = store_apply(w->store, &batch, &e);
     assert_int_equal(e.code, good ? 0 : EX_DATAERR);
     batcher_clear(w->batcher);
@@ -137,6 +138,7 @@ static void test_what_was_not_counted_is_counted_once(void **state)
     assert_int_equal(world_book(w->store, "access", "pages", "parsed"), 4);
     assert_int_equal(world_book(w->store, "access", "pages", "since"), 0);
     assert_int_equal(world_book(w->store, "access", "pages", "until"), 600);
+    assert_int_equal(world_book(w->store, "access", "site", "since"), 500); /* it was not backfilled */
     assert_true(apply(w, 600, 700, false)); /* counting goes on at the position */
     check_plan(w, "");
 }

@@ -53,7 +53,8 @@ static void test_budget_follows_the_configuration(void **state)
                        "sources: {a: {type: kafka}}\nrejects: {file: f}\nstore: {url: \"mem:\"}");
     one = budget_of(c);
     assert_true(one.queue_bytes == 11 * MIB);
-    assert_true(one.shards_bytes * 4 == b.shards_bytes); /* one of files that are handed over */
+    /* one of files that are handed over, and a small one of a report that is backfilled */
+    assert_in_range(b.shards_bytes - 4 * one.shards_bytes, 1, one.shards_bytes / 4);
     assert_true(one.rejects_bytes > 0);
     assert_int_equal(one.store_bytes, 0);
     config_free(c);
