@@ -213,7 +213,7 @@ bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report, 
         size_t first = i;
         while (i < g.count && g.noted[i].position == p)
             i++;
-        plan_position(&g, p, g.noted + first, i - first);
+        plan_position(&g, p, g.count > 0 ? g.noted + first : NULL, i - first);
     }
     free(g.noted);
     return good;
