@@ -1,4 +1,4 @@
-/* derived.c - the cost of derived fields: decode the first N lines of FILE by [auto], and make these fields of
+/* derived.c - the cost of derived fields: decode the first N lines of FILE by [auto], and make FIELDS of
  * each. FIELDS are names with commas between them, or - for none, and =DATABASE of countries. Run it under
  * callgrind with N and 2N lines: the difference is what N lines cost on a warm memo. */
 #include "base/mem.h"

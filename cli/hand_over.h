@@ -22,7 +22,7 @@ struct hand_over {
 
 /* Connect to the daemon that writes the configured store; -1: there is none. */
 int hand_over_connect(const struct hand_over *h);
-/* Hand over one file, and wait until it is counted. It takes over `fd`, a connection; -1: the daemon has gone.
+/* Hand over one file, and wait until it is counted. It closes the connection `fd`; -1: the daemon has gone.
  * *rp: the last reply, also after a failure. */
 bool hand_over_file(const struct hand_over *h, int fd, const char *path, struct handover_reply *rp,
                     struct err *e) MUST_CHECK;

@@ -6,6 +6,7 @@
 #include "ingest/decode/chain_field.h"
 #include "ingest/decode/format_run.h"
 #include "ingest/decode/json_step.h"
+#include "ingest/decode/level.h"
 #include "ingest/decode/metric_line.h"
 #include "ingest/decode/msgpack.h"
 #include "ingest/decode/syslog.h"
@@ -19,16 +20,6 @@
 
 #define MEMORY_CHUNK_BYTES 65536
 #define INT_TEXT_BYTES     32
-
-/* The rest of the text that one step splits. The first step's text is the record; each further step's text is
- * what the step before it unwrapped. */
-struct level {
-    const char *start; /* first byte of the whole text */
-    const char *p, *end;
-    bool is_done;
-    bool in_array;  /* JSON: between elements of an array */
-    bool has_begun; /* JSON: after a first value or an empty array */
-};
 
 /* A field that the configuration adds to the event of the last step. */
 struct addition {
@@ -186,18 +177,13 @@ bool chain_heeds_directives(const struct chain *c)
     return decode_heeds_directives(c->decode);
 }
 
-static void start_level(struct level *l, struct slice text)
-{
-    *l = (struct level){.start = text.ptr, .p = text.ptr, .end = slice_end(text)};
-}
-
 void chain_start(struct chain *c, const struct record *r)
 {
     c->record = r;
     c->is_tombstone = r->value.ptr == NULL;
     c->is_record_known = c->is_record_hidden = false;
     c->depth = 0;
-    start_level(&c->levels[0], r->value);
+    level_start(&c->levels[0], r->value);
     c->levels[0].is_done = c->is_tombstone;
     if (c->text != NULL && (r->partition != RECORD_NO_PARTITION || !chain_heeds_directives(c)))
         text_step_reset(c->text);
@@ -253,19 +239,6 @@ static enum chain_result refuse(struct reject *why, enum reject_reason reason, s
 {
     *why = (struct reject){reason, column};
     return CHAIN_REJECT;
-}
-
-/* Takes the next line. A line feed at the end of a message begins no further line. */
-static inline struct slice take_line(struct level *l)
-{
-    const char *from = l->p, *feed = from < l->end ? memchr(from, '\n', (size_t)(l->end - from)) : NULL;
-    if (feed == NULL) {
-        l->is_done = true;
-        return slice_of(from, (size_t)(l->end - from));
-    }
-    l->p = feed + 1;
-    l->is_done = l->p == l->end;
-    return slice_of(from, (size_t)(feed - from));
 }
 
 static struct slice print_partition(struct chain *c)
@@ -359,7 +332,7 @@ static __attribute__((noinline)) enum chain_result finish_event(struct chain *c,
 static inline enum chain_result next_event_line(struct chain *c, struct level *l, struct event *ev,
                                                 struct reject *why, struct slice *bytes)
 {
-    struct slice line = *bytes = take_line(l);
+    struct slice line = *bytes = level_take_line(l);
     if (UNLIKELY(line.len > c->line_max))
         return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
     ev->literal = ev->numeric = 0;
@@ -371,7 +344,7 @@ static inline enum chain_result next_event_line(struct chain *c, struct level *l
 static enum chain_result next_event_parts(struct chain *c, struct level *l, struct event *ev,
                                           struct reject *why, struct slice *bytes)
 {
-    struct slice line = *bytes = take_line(l);
+    struct slice line = *bytes = level_take_line(l);
     bool too_long = line.len > c->line_max;
     bool is_directive = c->kinds[c->depth] == STEP_W3C && text_step_heed(c->text, line, too_long);
     if (too_long)
@@ -388,7 +361,7 @@ static enum chain_result next_event_values(struct chain *c, struct level *l, str
                                            struct reject *why, struct slice *bytes)
 {
     if (!metric_line_has_more(c->values)) {
-        *bytes = c->values_line = take_line(l);
+        *bytes = c->values_line = level_take_line(l);
         c->is_last_line = l->is_done;
         if (bytes->len > c->line_max)
             return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
@@ -406,7 +379,7 @@ static enum chain_result next_event_values(struct chain *c, struct level *l, str
 static void go_inside(struct chain *c, struct slice text)
 {
     c->depth++;
-    start_level(&c->levels[c->depth], text);
+    level_start(&c->levels[c->depth], text);
 }
 
 /* CHAIN_END: the text is unwrapped, the next step goes on with it. */
@@ -414,7 +387,7 @@ static enum chain_result unwrap_syslog(struct chain *c, struct level *l, struct 
                                        struct slice *bytes)
 {
     const char *at;
-    struct slice line = *bytes = take_line(l), text;
+    struct slice line = *bytes = level_take_line(l), text;
     if (line.len > c->line_max)
         return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
     if (line.len == 0)
@@ -446,80 +419,10 @@ static enum chain_result unwrap_msgpack(struct chain *c, struct level *l, struct
     return CHAIN_END;
 }
 
-static bool is_space(char byte, bool or_feed)
-{
-    return byte == ' ' || byte == '\t' || byte == '\r' || (or_feed && byte == '\n');
-}
-
-static void skip_space(struct level *l, bool or_feed)
-{
-    while (l->p < l->end && is_space(*l->p, or_feed))
-        l->p++;
-}
-
-/* After a value that is not in an array: does the text or the line end here? */
-static bool take_end(struct level *l)
-{
-    skip_space(l, false);
-    l->is_done = l->p == l->end;
-    return l->is_done || *l->p == '\n';
-}
-
-/* After any value: takes the separator, or the end of the array. False: neither follows. */
-static bool take_separator(struct level *l)
-{
-    l->has_begun = true;
-    if (!l->in_array)
-        return take_end(l);
-    skip_space(l, true);
-    if (l->p == l->end || (*l->p != ',' && *l->p != ']'))
-        return false;
-    l->in_array = *l->p++ == ',';
-    return l->in_array || take_end(l);
-}
-
-/* Moves to the start of the next value, into an array if one begins. False: there is no value, or *broken. */
-static bool find_value(struct level *l, bool *broken)
-{
-    skip_space(l, true);
-    *broken = false;
-    if (!l->has_begun && !l->in_array && l->end - l->p >= 3 && memcmp(l->p, "\xEF\xBB\xBF", 3) == 0) {
-        l->p += 3;
-        skip_space(l, true);
-    }
-    if (l->p < l->end && *l->p == '[' && !l->in_array) {
-        l->in_array = true;
-        l->p++;
-        skip_space(l, true);
-        if (l->p < l->end && *l->p == ']') {
-            *broken = !take_separator(l);
-            return false;
-        }
-    }
-    l->is_done = l->p == l->end && !l->in_array;
-    return !l->is_done;
-}
-
-/* Skips text that is not JSON, from `at`: resumes at the next line that begins with '{' or '[', or ends the
- * level. Returns the end of the skipped text. */
-static const char *skip_broken(struct level *l, const char *at)
-{
-    for (const char *p = at; p < l->end && (p = memchr(p, '\n', (size_t)(l->end - p))) != NULL; p++) {
-        if (l->end - p >= 2 && (p[1] == '{' || p[1] == '[')) {
-            l->in_array &= p[1] == '{';
-            l->has_begun = true;
-            l->p = p + 1;
-            return p;
-        }
-    }
-    l->is_done = true;
-    return l->end;
-}
-
 static enum chain_result refuse_json(struct level *l, const char *start, const char *at,
                                      enum json_result result, struct reject *why, struct slice *bytes)
 {
-    *bytes = slice_of(start, (size_t)(skip_broken(l, at) - start));
+    *bytes = slice_of(start, (size_t)(level_skip_broken(l, at) - start));
     return refuse(why, result == JSON_DEEP ? REJECT_JSON_DEPTH : REJECT_JSON, (size_t)(at - start) + 1);
 }
 
@@ -530,7 +433,7 @@ static enum chain_result next_value(struct chain *c, struct level *l, struct eve
     bool broken;
     struct json_step *js = c->json[c->depth];
     const char *start = l->p, *at;
-    if (!find_value(l, &broken)) {
+    if (!level_find_value(l, &broken)) {
         if (broken)
             return refuse_json(l, start, l->p, JSON_BAD, why, bytes);
         *bytes = slice_of(start, (size_t)(l->end - start));
@@ -542,7 +445,7 @@ static enum chain_result next_value(struct chain *c, struct level *l, struct eve
         return refuse_json(l, start, at, result, why, bytes);
     *bytes = slice_of(start, (size_t)(at - start));
     l->p = at;
-    if (!take_separator(l))
+    if (!level_take_separator(l))
         return refuse_json(l, start, l->p, JSON_BAD, why, bytes);
     if (bytes->len > c->line_max)
         return refuse(why, REJECT_TOO_LONG, c->line_max + 1);

@@ -109,8 +109,7 @@ static void test_a_message_is_named_by_its_partition(void **state)
     f->counts[REJECT_HOST] = 1;
     rejects_note(&f->rejects, &f->decode, &r, slice_text("\xff"), (struct reject){REJECT_HOST, 1});
     rejects_write(&f->rejects, f->counts, &out);
-    assert_non_null(
-        strstr(out.ptr, "\"source\":\"web/12\",\"offset\":0,\"column\":1,\"line\":\"\\ufffd\""));
+    assert_non_null(strstr(out.ptr, "\"source\":\"web/12\",\"offset\":0,\"column\":1,\"line\":\"\\ufffd\""));
     text_fini(&out);
 }
 
