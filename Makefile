@@ -370,7 +370,7 @@ docdir    ?= $(PREFIX)/share/doc/tallyd
 unitdir   ?= $(PREFIX)/lib/systemd/system
 INSTALLED  = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 share/bash-completion/completions/tallyd
 # The files of docs/ that go into $(docdir).
-DOCUMENTS := openapi.yaml page.png $(patsubst docs/%,%,$(wildcard docs/*.md docs/examples/* docs/grafana/*/*.json docs/grafana/*/*/*.yaml))
+DOCUMENTS := openapi.yaml page.png $(patsubst docs/%,%,$(wildcard docs/*.md docs/examples/*.yaml docs/examples/*/*.yml docs/grafana/*/*.json docs/grafana/*/*/*.yaml))
 # README.md beside them: its links lead there, and those to the files of a clone are plain words.
 README     = sed 's|](docs/|](|g; s,\[\([^]]*\)\](\(bench/[^)]*\|C[A-Z]*\.md\)),\1,g' README.md
 # The unit has one configuration, the template one for each instance.
