@@ -8,7 +8,7 @@ make --silent install DESTDIR="$dir" PREFIX=/usr >/dev/null
 units=$dir/usr/lib/systemd/system
 mkdir "$units/tallyd.service.d" "$units/tallyd@.service.d"
 cp "$dir/usr/share/doc/tallyd/examples/credentials.conf" "$units/tallyd.service.d"
-sed -i 's|^ExecStart=/usr/bin/tallyd|ExecStart=/bin/true|' "$units"/tallyd*.service
+sed -i -E 's%^(ExecStart|ExecReload)=/usr/bin/tallyd%\1=/bin/true%' "$units"/tallyd*.service
 
 status=0
 complain() {
