@@ -1,8 +1,8 @@
-/* dimension.h - settles the text of a series' dimensions, in one way for all stores.
+/* dimension.h - settles (normalizes) the values of a series' dimensions, identically for all stores.
  *
  * Settled : escapes are undone; then bytes that are not valid UTF-8, and control bytes, become %XX; text
  *           over `max_bytes` is cut and ends in `~` and 16 hex digits of the whole text's XXH3 hash.
- *           DIMENSION_OTHER itself, which stands for series that have none of their own, becomes "%28other)".
+ *           The value "(other)" becomes "%28other)", since "(other)" names the overflow series.
  *           An absent dimension is "-". Settled text never holds DIMENSION_SEPARATOR.
  * Cost    : the fast path (one dimension, nothing odd, not too long) returns the slice itself: no copy.
  */
@@ -21,7 +21,7 @@
 /* Room for one key: every dimension settled at its longest, and separators. */
 #define DIMENSION_KEY_BYTES(max_bytes) (REPORT_DIMENSIONS_MAX * ((size_t)(max_bytes) + 1))
 
-/* Is it the text that settles to "%28other)"? */
+/* Is it DIMENSION_OTHER? */
 static inline bool dimension_is_other(struct slice s)
 {
     return s.len == DIMENSION_OTHER_BYTES && memcmp(s.ptr, DIMENSION_OTHER, DIMENSION_OTHER_BYTES) == 0;

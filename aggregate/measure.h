@@ -1,18 +1,19 @@
-/* measure.h - a report's measures of its events' numbers: columns of int64 that merge in any order. Shards,
- * stores and queries call it.
+/* measure.h - the measures of a report, such as sum(bytes). Each is stored in int64 columns that merge in any
+ * order. Shards, stores and queries call it.
  *
  *   count     one column   the number of events
  *   sum(F)    one          F is status or bytes: the sum, saturated at the ends of int64
  *             two          F is a decimal fraction: the sum in whole units, rounded down; and the rest, in
- *                          units of 1/EVENT_SCALE. So it has the range of a sum of whole numbers
+ *                          units of 1/EVENT_SCALE. Two columns give it the range of a sum of integers
  *   mean(F)   one more     the columns of the sum, and the number of events that have F
  *   min(F)    one          the number, plus one if it is not negative; 0: none
  *   max(F)    one          as min(F)
  *   last(F)   three        at_ms + 1, order, number: of the last event
  *
  * Merge   : columns are added or compared; for last(F), the greater of two triples is taken. Events, cells,
- *           rows and sums over series all merge by this rule, and zeros are neutral. So order and grouping
- *           never change the result: neither threads, batches and folds, nor the step of a query.
+ *           rows and sums over series all merge by this rule, and zeros are neutral. So the result does
+ *           not depend on threads, batches, folds or the step of a query. Status and bytes are never
+ *           negative, so saturated sums merge in any order, too.
  * Fields  : fields with numbers (field_is_number()), in units of 1/field_scale().
  * Absent  : an event without the number adds nothing to measures of it. Without any such event min, max, last
  *           and mean are absent; sum and count are 0.
@@ -49,8 +50,8 @@ bool measure_is_sum(const struct measure *m);
 /* `columns`, `to`, `from`: the measure's own columns, from its first. */
 void measure_add(const struct measure *m, int64_t *columns, const struct event *ev);
 void measure_merge(const struct measure *m, int64_t *to, const int64_t *from);
-/* Takes out of `to` what was merged into it before. False: nothing tells what would be left, as of a min, max
- * or last, of a sum at an end of int64, or of a count that is too small. `to` is then partly changed. */
+/* Subtracts `from`, which was merged into `to` before. False: it cannot be inverted (min, max, last, a
+ * saturated sum, a count that is too small). `to` is then partly changed. */
 bool measure_take(const struct measure *m, int64_t *to, const int64_t *from);
 /* The value that the columns hold, in units of 1/EVENT_SCALE (number.h). False: absent. */
 bool measure_value(const struct measure *m, const int64_t *columns, int128 *value);

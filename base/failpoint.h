@@ -4,7 +4,8 @@
  *   TALLYD_FAILPOINT=store.before_commit:3    kill at the third pass
  *
  * Cost    : one read of a flag, at places that are passed a few times a second, never for each event.
- * Threads : any. The table is the one list of the names; tests read it from here.
+ * Threads : any.
+ * Names   : the table is the only list of them; tests read it from here.
  */
 #pragma once
 

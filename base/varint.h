@@ -1,7 +1,7 @@
 /* varint.h - integers in as few bytes as they need: 7 bits a byte, low first, high bit = more.
  *
- * Signed values are zigzagged first. Rows may come from a damaged disk, so readers check every bound: a short
- * or overlong number returns NULL.
+ * Signed values are zigzagged first. Rows may come from a damaged disk, so readers check every bound:
+ * varint_get() returns NULL if the number is cut off or exceeds 64 bits. It accepts longer encodings, too.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
-/* explain.h - says of a line what each step makes of it, where each field stood, and which report counts it
- * as which series. `tallyd explain` calls it; explain_text.c prints for readers, explain_json.c for machines.
+/* explain.h - shows how each step decodes a line, where each field stood, and which series of which report
+ * counts it. `tallyd explain` calls it; explain_text.c prints for readers, explain_json.c for machines.
  *
  * Safe    : bytes of the line that could act on a terminal are printed as \xHH.
- * Decoded : by the chain that counts, so nothing here knows a format.
+ * Decoded : by the chain of the counting path, so this code knows no format.
  * Owner   : explain_init() borrows all that it is given.
  */
 #pragma once
@@ -15,7 +15,7 @@ struct explain {
     const struct config *config;
     const struct decode *decode;
     const struct constants *constants; /* fields that the file's path sets */
-    bool is_topic;                     /* the source is a topic: its messages have a time, here it is now */
+    bool is_topic;                     /* of a source that is a topic: the time of its message is now */
     bool json;
     struct chain *chain;
     struct fit *fit;
@@ -26,12 +26,12 @@ struct explain {
 struct explained {
     const struct explain *by;
     struct slice line;
-    size_t number;          /* the line's, from 1 */
-    size_t part;            /* number of the event or reject in the line, from 1 */
-    const struct event *ev; /* NULL: it is a directive or a reject */
-    bool is_directive;      /* of the W3C format: neither an event nor a reject */
-    struct reject why;      /* its column counts in the text of `step` */
-    size_t step;            /* 0 if the byte stands in the line; else the index of the step that rejects */
+    size_t number;                 /* the line's, from 1 */
+    size_t part;                   /* number of the event or reject in the line, from 1 */
+    const struct event *ev;        /* NULL: it is a directive or a reject */
+    bool is_directive;             /* of the W3C format: neither an event nor a reject */
+    struct reject why;             /* its column counts in the text of `step` */
+    size_t step;                   /* the step in whose text the column of `why` counts; 0: the line itself */
     const struct fit_format *fits; /* the format that would fit a reject; NULL: none, or nobody can tell */
 };
 

@@ -1,5 +1,5 @@
-/* hand_over.h - `tallyd import` and `tallyd backfill` beside a running daemon. They call it to hand each file
- * to the daemon that writes the store, which counts it. daemon/file/handover.h has the messages between both.
+/* hand_over.h - hands files of `tallyd import` and `tallyd backfill` to the daemon that writes the store. The
+ * daemon counts them. daemon/file/handover.h has the messages between both.
  */
 #pragma once
 
@@ -20,9 +20,9 @@ struct hand_over {
     const atomic_bool *stop;
 };
 
-/* Connect to the daemon that writes the configured store; -1: there is none. */
+/* Returns a connected socket, or -1 if no daemon writes the configured store. */
 int hand_over_connect(const struct hand_over *h);
-/* Hand over one file, and wait until it is counted. It closes the connection `fd`; -1: the daemon has gone.
+/* Hand over one file, and wait until it is counted. It closes the socket `fd`; -1: the daemon has gone.
  * *rp: the last reply, also after a failure. */
 bool hand_over_file(const struct hand_over *h, int fd, const char *path, struct handover_reply *rp,
                     struct err *e) MUST_CHECK;

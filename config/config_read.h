@@ -1,7 +1,7 @@
 /* config_read.h - reads a configuration from a file, or makes the built-in one.
  *
- * Errors : all problems of a file at once, each "FILE:LINE:COLUMN: KEY: found …, expected …", with a "did
- *          you mean" for misspelt words. Exit status EX_CONFIG (78).
+ * Errors : the problems of a file at once, each "FILE:LINE:COLUMN: KEY: found …, expected …", with a "did
+ *          you mean" for misspelt words. The first CONFIG_PROBLEMS_MAX are listed, the rest counted.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 /* The built-in configuration: source `access` (auto), reports `site` and `pages`, store tallyd.db in
  * the working directory. */
 struct config *config_default(void);
-/* Keys that the file leaves out are as in config_default(). NULL: `problems` has a line for every problem of
+/* Keys that the file leaves out are as in config_default(). NULL: `problems` has a line for each problem of
  * the file. *code is then the exit status: EX_CONFIG; EX_NOINPUT or EX_NOPERM if the file cannot be read. */
 struct config *config_load(const char *path, struct text *problems, int *code);
 /* As config_load(), from the bytes of a file; every failure is EX_CONFIG. */

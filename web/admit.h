@@ -1,14 +1,14 @@
 /* admit.h - admits a request, or refuses it by its headers alone. Called by server.c.
  *
- * Syntax : 400 for what two programs may read differently, since one of them may stand before this one: two
+ * Syntax : 400 for a request that a proxy and this server could parse differently (request smuggling): two
  *          Content-Lengths, Content-Length with Transfer-Encoding, another coding than chunked, two Hosts or
  *          none, a NUL anywhere, names that are no tokens, lines that end without CR.
- * Host   : 403 for a name of somebody else (host.h).
- * Sites  : 403 for what a page of another site has the browser ask, unless it has the token as a Bearer: a
- *          browser adds neither that nor a password that it knows by itself. Assets and states are free.
+ * Host   : 403 if Host names another host: DNS rebinding (host.h).
+ * Sites  : 403 for a request that a page of another site makes (CSRF), unless it has the token as a Bearer. A
+ *          browser never adds a Bearer token by itself. Assets and health endpoints skip this check.
  * Token  : 401 (guard.h).
- * Method : 405, 413, 415: GET and HEAD without a body; POST of a form to Prometheus' API. To a path that
- *          takes another type of body, POST alone.
+ * Method : 405, 413, 415: GET and HEAD without a body; POST of a form to Prometheus' API. A path that
+ *          takes another type of body accepts only POST.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ struct admit_request {
     bool has_nul;        /* in the path, as %00 */
     bool is_prom;        /* whether it is for Prometheus' API, which takes forms */
     const char *takes;   /* Content-Type of the body that this path must have; NULL: none */
-    bool is_free;        /* an asset, or a state: other sites may ask for it */
+    bool is_free;        /* an asset or a health endpoint: other sites may ask for it */
 };
 
 /* True: `rp` is the refusal. The caller ends the connection then, since a body may follow. */

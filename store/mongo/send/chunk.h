@@ -3,16 +3,16 @@
  *
  * Exact  : as docs/LEDGER.md says of "apply". Chunks of one batch may be applied in any order and at the same
  *          time: each document has its own guard.
- * Alike  : updates that differ only in their document are first sent as one update of many. It makes no
- *          document, and knows documents by `_id` alone: it also updates one whose metadata others have
- *          changed, which an update of one document refuses (EX_DATAERR). Through a router they are not
- *          sent together: without a shard key each shard would be asked.
- * New    : documents that do not exist are inserted together. After an update of many it is known which they
- *          are; else the server is asked (all shards) if the chunk before made many documents.
+ * Alike  : updates that differ only in their document are first sent as one update of many. It inserts
+ *          nothing, and matches by `_id` only. So it also updates a document whose metadata another client
+ *          changed; a single update refuses that (EX_DATAERR). Behind a router, updates are sent one by one:
+ *          without a shard key, the router would send them to every shard.
+ * New    : documents that do not exist are inserted together. An update of many shows which ones are missing.
+ *          Without one, they are searched for (on all shards) if the chunk before inserted many documents.
  * Ahead  : preallocated documents are inserted together; existing ones are left alone.
- * Else   : updates that neither way applied are sent one by one, as upserts.
- * Refused: EX_IOERR names the first document that the server then refuses for good. The rest that it took of
- *          the command is applied.
+ * Else   : the remaining updates are sent one by one, as upserts.
+ * Refused: EX_IOERR names the first document that the server then refuses permanently. The other updates
+ *          that the server accepted stay applied.
  * Limits : MONGO_CHUNK_UPDATES and MONGO_CHUNK_BYTES, or the server's limits if lower. The bytes are those of
  *          the log; a command has fewer. A longer update is a chunk of its own.
  * Threads: one per chunk, which has its own client.
@@ -26,7 +26,7 @@ struct mongo_chunk {
     const struct mongo_open *of; /* the batch that the updates are from */
     bool one_by_one;             /* send alike updates one by one, too */
     char collection[MONGO_NAME_BYTES];
-    struct text raw; /* updates, one behind the other */
+    struct text raw; /* updates, concatenated */
     size_t at[MONGO_CHUNK_UPDATES];
     const char *ids[MONGO_CHUNK_UPDATES]; /* `_id`s within `raw`, while the chunk is applied */
     size_t count;
