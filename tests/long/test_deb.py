@@ -109,7 +109,7 @@ class Package(unittest.TestCase):
         for path in glob.glob(os.path.join(ROOT, "**/*.c"), recursive=True):
             if not os.path.relpath(path, ROOT).startswith(("tests", "build")):
                 with open(path, encoding="utf-8") as file:
-                    loaded |= set(re.findall(r'static struct library \w+ = \{"[^"]*",\s*"([^"]*)"', file.read()))
+                    loaded |= set(re.findall(r'\bLIBRARY\(\w+,\s*\w+,\s*"[^"]*",\s*"([^"]*)"\)', file.read()))
         self.assertIn("libmongoc-1.0-0", loaded)
         recommended = {name.split()[0] for name in field(self.package, "Recommends").split(",")}
         self.assertEqual(set(), loaded - recommended)

@@ -234,7 +234,7 @@ class ApiTest(DaemonCase):
             threading.Thread(target=server.serve_forever, daemon=True).start()
             url = f"http://127.0.0.1:{server.server_port}"
             for body, said in ((b'{"error":"\\u003ca\\u0026b\\u003e \\u00e4\\ud83d\\ude00\\ud83d!"}\n', "<a&b> ä😀\ufffd!"),
-                               (b'{ "code": [1, {}], "error": "one\\ntwo\\u001b[0m\\u009b1m\\/" }', "one two [0m 1m/")):
+                               (b'{ "code": [1, {}], "error": "one\\ntwo\\u001b[0m\\u009b1m\\/" }', "one two\\x1b[0m\\xc2\\x9b1m/")):
                 server.body = body
                 self.tallyd("query", url, "site", status=EX_UNAVAILABLE)
                 self.assertEqual(f"tallyd query: {said}\n", self.err)

@@ -7,6 +7,7 @@ a recount of them, and `tallyd verify` must agree. The seed is printed; TALLYD_S
 
 import collections
 import errno
+import json
 import os
 import re
 import sqlite3
@@ -293,8 +294,10 @@ class Run(Expiring, DaemonCase):
                      f"&start={self.hour - 5 * HOUR}&end={self.hour}")
         self.assertEqual(422, refused.exception.code)
         self.assertIn("whole hours of UTC", refused.exception.read().decode())
-        self.get(f"/prometheus/api/v1/query_range?query=site:hits&step=3600"
-                 f"&start={self.hour - 30 * HOUR}&end={self.hour}")
+        found = json.loads(self.get(f"/prometheus/api/v1/query_range?query=increase(site:hits[1h])&step=3600"
+                                    f"&start={self.hour - 29 * HOUR}&end={self.hour}"))["data"]["result"][0]["values"]
+        self.assertEqual([hits for _, hits in self.recount(self.hour - 30 * HOUR, self.hour, HOUR)],
+                         [int(value) for _, value in found])
         self.get("/api/v1/top?report=pages")
         self.wait_for(self.left, lambda left: left == 0)  # it takes but a part of its time for that
         self.stop()
