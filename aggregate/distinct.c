@@ -1,0 +1,201 @@
+#include "aggregate/distinct.h"
+
+#include "base/order.h"
+#include "base/varint.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLACES_MIN   8
+#define IS_ENTRIES   1
+#define IS_REGISTERS 2
+#define REST_BITS    (64 - DISTINCT_REGISTER_BITS)
+#define RANK_MAX     (REST_BITS + 1)
+/* Bits of an entry's 26 that are behind the register's number. */
+#define BEHIND_BITS  (DISTINCT_ENTRY_BITS - DISTINCT_REGISTER_BITS)
+
+static void add_to_register(struct distinct *d, uint32_t entry)
+{
+    const uint32_t top = entry >> 6, behind = top & ((1u << BEHIND_BITS) - 1);
+    const int rank =
+        behind != 0 ? __builtin_clz(behind) - (32 - BEHIND_BITS) + 1 : BEHIND_BITS + (int)(entry & 63);
+    uint8_t *to = &d->registers[top >> BEHIND_BITS];
+    *to = rank > *to ? (uint8_t)rank : *to;
+}
+
+static void make_registers(struct distinct *d, struct arena *arena)
+{
+    if (d->registers != NULL)
+        return;
+    d->registers = arena_add(arena, DISTINCT_REGISTERS);
+    memset(d->registers, 0, DISTINCT_REGISTERS);
+    for (uint32_t i = 0; d->count > 0 && i <= d->mask; i++) {
+        if (d->entries[i] != 0)
+            add_to_register(d, d->entries[i]);
+    }
+    d->entries = NULL;
+    d->count = d->mask = 0;
+}
+
+/* The place of an entry with the same 26 bits, or the empty one for it. */
+static uint32_t *place_of(const struct distinct *d, uint32_t entry)
+{
+    uint32_t at = (entry >> 6) & d->mask;
+    while (d->entries[at] != 0 && d->entries[at] >> 6 != entry >> 6)
+        at = (at + 1) & d->mask;
+    return &d->entries[at];
+}
+
+static void make_places(struct distinct *d, struct arena *arena)
+{
+    const struct distinct old = *d;
+    const uint32_t places = old.count == 0 ? PLACES_MIN : (old.mask + 1) * 2;
+    d->mask = places - 1;
+    d->entries = arena_add(arena, places * sizeof *d->entries);
+    memset(d->entries, 0, places * sizeof *d->entries);
+    for (uint32_t i = 0; old.count > 0 && i <= old.mask; i++) {
+        if (old.entries[i] != 0)
+            *place_of(d, old.entries[i]) = old.entries[i];
+    }
+}
+
+void distinct_add_entry(struct distinct *d, struct arena *arena, uint32_t entry)
+{
+    if (d->registers != NULL) {
+        add_to_register(d, entry);
+        return;
+    }
+    if (d->count == 0 || d->count * 4 >= (d->mask + 1) * 3)
+        make_places(d, arena);
+    uint32_t *to = place_of(d, entry);
+    d->count += *to == 0;
+    *to = entry > *to ? entry : *to;
+    if (d->count > DISTINCT_ENTRIES_MAX)
+        make_registers(d, arena);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    return order_int64(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+static void pack_entries(const struct distinct *d, struct text *out)
+{
+    uint32_t sorted[DISTINCT_ENTRIES_MAX], before = 0;
+    uint8_t bytes[VARINT_BYTES_MAX];
+    size_t count = 0;
+    for (uint32_t i = 0; i <= d->mask; i++) {
+        if (d->entries[i] != 0)
+            sorted[count++] = d->entries[i];
+    }
+    qsort(sorted, count, sizeof *sorted, compare_entries);
+    text_putc(out, IS_ENTRIES);
+    for (size_t i = 0; i < count; i++) {
+        text_add(out, (const char *)bytes, (size_t)(varint_put(bytes, sorted[i] - before) - bytes));
+        before = sorted[i];
+    }
+}
+
+static void pack_registers(const struct distinct *d, struct text *out)
+{
+    text_putc(out, IS_REGISTERS);
+    for (size_t i = 0; i < DISTINCT_REGISTERS; i += 4) {
+        const uint8_t *r = &d->registers[i];
+        const uint32_t four = (uint32_t)(r[0] | r[1] << 6 | r[2] << 12 | r[3] << 18);
+        const char bytes[3] = {(char)four, (char)(four >> 8), (char)(four >> 16)};
+        text_add(out, bytes, sizeof bytes);
+    }
+}
+
+void distinct_pack(const struct distinct *d, struct text *out)
+{
+    if (d->registers != NULL)
+        pack_registers(d, out);
+    else if (d->count > 0)
+        pack_entries(d, out);
+}
+
+static bool merge_entries(struct distinct *d, struct arena *arena, const uint8_t *p, const uint8_t *end)
+{
+    uint64_t entry = 0, gap;
+    for (size_t count = 0; p < end; count++) {
+        if ((p = varint_get(p, end, &gap)) == NULL || gap == 0 || gap > UINT32_MAX - entry ||
+            count == DISTINCT_ENTRIES_MAX)
+            return false;
+        entry += gap;
+        if ((entry & 63) == 0 || (entry & 63) > 64 - DISTINCT_ENTRY_BITS + 1)
+            return false;
+        distinct_add_entry(d, arena, (uint32_t)entry);
+    }
+    return true;
+}
+
+static bool merge_registers(struct distinct *d, struct arena *arena, const uint8_t *p)
+{
+    make_registers(d, arena);
+    for (size_t i = 0; i < DISTINCT_REGISTERS; i++) {
+        const uint8_t *three = p + i / 4 * 3;
+        const uint32_t four = (uint32_t)(three[0] | three[1] << 8 | three[2] << 16);
+        const uint8_t rank = (four >> (i % 4 * 6)) & 63;
+        if (rank > RANK_MAX)
+            return false;
+        d->registers[i] = rank > d->registers[i] ? rank : d->registers[i];
+    }
+    return true;
+}
+
+bool distinct_merge(struct distinct *d, struct arena *arena, struct slice packed)
+{
+    const uint8_t *p = (const uint8_t *)packed.ptr;
+    if (packed.len == 0)
+        return true;
+    if (p[0] == IS_ENTRIES && packed.len > 1)
+        return merge_entries(d, arena, p + 1, p + packed.len);
+    return p[0] == IS_REGISTERS && packed.len == DISTINCT_PACKED_MAX && merge_registers(d, arena, p + 1);
+}
+
+/* Sum over k of x^(2^k) × 2^(k-1), plus x, for the registers that are zero. */
+static double sigma(double x)
+{
+    double y = 1, sum = x, before = -1;
+    if (x == 1)
+        return INFINITY;
+    while (sum != before) {
+        x *= x;
+        before = sum;
+        sum += x * y;
+        y += y;
+    }
+    return sum;
+}
+
+/* The same idea for the registers at RANK_MAX. */
+static double tau(double x)
+{
+    double y = 1, sum = 1 - x, before = -1;
+    if (x == 0 || x == 1)
+        return 0;
+    while (sum != before) {
+        x = sqrt(x);
+        before = sum;
+        y /= 2;
+        sum -= (1 - x) * (1 - x) * y;
+    }
+    return sum / 3;
+}
+
+int64_t distinct_count(const struct distinct *d)
+{
+    const double m = DISTINCT_REGISTERS;
+    int64_t ranks[RANK_MAX + 1] = {0};
+    if (d->registers == NULL)
+        return d->count;
+    for (size_t i = 0; i < DISTINCT_REGISTERS; i++)
+        ranks[d->registers[i]]++;
+    double z = m * tau(1 - (double)ranks[RANK_MAX] / m);
+    for (int rank = RANK_MAX - 1; rank >= 1; rank--)
+        z = (z + (double)ranks[rank]) / 2;
+    z += m * sigma((double)ranks[0] / m);
+    return (int64_t)llround(m * m / (2 * M_LN2 * z));
+}

@@ -1,0 +1,196 @@
+#include "aggregate/histogram.h"
+
+#include "base/varint.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define ROOM_MIN 8
+
+/* 2^(k/16) and 2^((2k+1)/32), times 2^62. */
+static const uint64_t ends[HISTOGRAM_OCTAVE] = {
+    0x4000000000000000, 0x42d561b3e6243d8a, 0x45cae0f1f545eb73, 0x48e1e9b9d588e19b,
+    0x4c1bf828c6dc54b7, 0x4f7a993048d088d6, 0x52ff6b54d8a89c75, 0x56ac1f752150a563,
+    0x5a827999fcef3242, 0x5e8451cfac061b5f, 0x62b39508aa836d6e, 0x6712460a8fc24071,
+    0x6ba27e656b4eb57a, 0x70666f76154a7088, 0x75606373ee921c97, 0x7a92be8a92436616};
+static const uint64_t middles[HISTOGRAM_OCTAVE] = {
+    0x4166c34c5615d0eb, 0x444c0740496d4293, 0x47521cc5a2e6a9e0, 0x4a7a77d47f7b84b0,
+    0x4dc69cdceaa72a9c, 0x513821818624b40c, 0x54d0ad5a753e077c, 0x5891fac0e95612c7,
+    0x5c7dd7a3b17dcf74, 0x6096266533384a2b, 0x64dcdec3371793d1, 0x69540ec8f895722d,
+    0x6dfddbcbed791baa, 0x72dc8373be41a454, 0x77f25ccdee6d7ae5, 0x7d41d96db915019d};
+
+static struct histogram_layout of_units, of_millionths;
+
+/* scale × 2^(index/16) by a table of 16 powers; `half` is added before the fraction is cut off. */
+static int128 power(const uint64_t table[HISTOGRAM_OCTAVE], int32_t index, int64_t scale, bool rounds)
+{
+    const int32_t octave =
+        index >= 0 ? index / HISTOGRAM_OCTAVE : -((HISTOGRAM_OCTAVE - 1 - index) / HISTOGRAM_OCTAVE);
+    const int128 product = (int128)table[index - octave * HISTOGRAM_OCTAVE] * scale;
+    const int shift = 62 - octave;
+    if (shift <= 0)
+        return product << -shift;
+    return (product + (rounds ? (int128)1 << (shift - 1) : 0)) >> shift;
+}
+
+static void fill_first_slots(struct histogram_layout *l)
+{
+    for (int bit = 0; bit < 64; bit++) {
+        for (int next = 0; next < 32; next++) {
+            uint64_t least =
+                bit >= 5 ? (uint64_t)(32 + next) << (bit - 5) : (uint64_t)(32 + next) >> (5 - bit);
+            uint16_t slot = 1;
+            while (slot < HISTOGRAM_SLOTS - 1 && (uint64_t)l->last[slot] < least)
+                slot++;
+            l->first_slot[bit][next] = slot;
+        }
+    }
+}
+
+static void fill_layout(struct histogram_layout *l, int64_t scale)
+{
+    for (int32_t slot = 1; slot < HISTOGRAM_SLOTS; slot++) {
+        int128 last = power(ends, slot - HISTOGRAM_SLOT_OF_ONE, scale, false);
+        l->last[slot] = last < INT64_MAX ? (int64_t)last : INT64_MAX;
+    }
+    l->last[HISTOGRAM_SLOTS - 1] = INT64_MAX;
+    fill_first_slots(l);
+}
+
+static void fill_layouts(void)
+{
+    fill_layout(&of_units, 1);
+    fill_layout(&of_millionths, EVENT_SCALE);
+}
+
+const struct histogram_layout *histogram_layout(int64_t scale)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    ASSERT(scale == 1 || scale == EVENT_SCALE);
+    (void)pthread_once(&once, fill_layouts);
+    return scale == 1 ? &of_units : &of_millionths;
+}
+
+void histogram_grow(struct histogram *h, struct arena *arena, int32_t slot)
+{
+    ASSERT(slot > -HISTOGRAM_SLOTS && slot < HISTOGRAM_SLOTS);
+    int32_t first = h->room > 0 && h->first < slot ? h->first : slot;
+    int32_t end = h->room > 0 && h->first + (int32_t)h->room > slot ? h->first + (int32_t)h->room : slot + 1;
+    uint32_t room = ROOM_MIN;
+    while (room < (uint32_t)(end - first) || room < h->room)
+        room *= 2;
+    if (h->room > 0 && first < h->first) /* it grows downwards: leave the room below */
+        first = end - (int32_t)room;
+    else if (h->room == 0)
+        first = slot - ROOM_MIN / 2;
+    int64_t *counts = arena_add(arena, room * sizeof *counts);
+    memset(counts, 0, room * sizeof *counts);
+    if (h->room > 0)
+        memcpy(counts + (h->first - first), h->counts, h->room * sizeof *counts);
+    *h = (struct histogram){.counts = counts, .first = first, .room = room};
+}
+
+void histogram_pack(const struct histogram *h, struct text *out)
+{
+    uint8_t bytes[2 * VARINT_BYTES_MAX];
+    bool is_first = true;
+    int32_t before = 0;
+    for (uint32_t i = 0; i < h->room; i++) {
+        if (h->counts[i] == 0)
+            continue;
+        int32_t slot = h->first + (int32_t)i;
+        uint8_t *p = varint_put(bytes, is_first ? varint_zigzag(slot) : (uint64_t)(slot - before - 1));
+        p = varint_put(p, (uint64_t)h->counts[i]);
+        text_add(out, (const char *)bytes, (size_t)(p - bytes));
+        before = slot;
+        is_first = false;
+    }
+}
+
+/* Walks a packed histogram. Returns the bytes behind the next slot; NULL: it is damaged. *slot is the slot
+ * before, INT32_MIN at first. */
+static const uint8_t *next_slot(const uint8_t *p, const uint8_t *end, int32_t *slot, int64_t *count)
+{
+    uint64_t gap, n;
+    if ((p = varint_get(p, end, &gap)) == NULL || (p = varint_get(p, end, &n)) == NULL || n == 0 ||
+        n > INT64_MAX || gap > 4 * HISTOGRAM_SLOTS)
+        return NULL;
+    int64_t next = *slot == INT32_MIN ? varint_unzigzag(gap) : *slot + 1 + (int64_t)gap;
+    if (next <= -HISTOGRAM_SLOTS || next >= HISTOGRAM_SLOTS)
+        return NULL;
+    *slot = (int32_t)next;
+    *count = (int64_t)n;
+    return p;
+}
+
+bool histogram_merge(struct histogram *h, struct arena *arena, struct slice packed)
+{
+    const uint8_t *p = (const uint8_t *)packed.ptr, *end = p + packed.len;
+    int32_t slot = INT32_MIN;
+    int64_t count;
+    while (p < end) {
+        if ((p = next_slot(p, end, &slot, &count)) == NULL)
+            return false;
+        histogram_add(h, arena, slot, count);
+    }
+    return true;
+}
+
+bool histogram_take(struct histogram *h, struct slice packed)
+{
+    const uint8_t *p = (const uint8_t *)packed.ptr, *end = p + packed.len;
+    int32_t slot = INT32_MIN;
+    int64_t count;
+    while (p < end) {
+        if ((p = next_slot(p, end, &slot, &count)) == NULL)
+            return false;
+        int64_t at = (int64_t)slot - h->first;
+        if (at < 0 || at >= h->room || h->counts[at] < count || h->counts[at] == INT64_MAX)
+            return false;
+        h->counts[at] -= count;
+    }
+    return true;
+}
+
+int64_t histogram_count(const struct histogram *h)
+{
+    int64_t count = 0;
+    for (uint32_t i = 0; i < h->room; i++) {
+        if (__builtin_add_overflow(count, h->counts[i], &count))
+            return INT64_MAX;
+    }
+    return count;
+}
+
+int128 histogram_value(const struct histogram_layout *l, int64_t scale, int32_t slot)
+{
+    if (slot < 0)
+        return -histogram_value(l, scale, -slot);
+    if (slot == 0)
+        return 0;
+    const int64_t unit = EVENT_SCALE / scale;
+    const int128 least = ((int128)l->last[slot - 1] + 1) * unit, most = (int128)l->last[slot] * unit;
+    const int128 middle = power(middles, slot - HISTOGRAM_SLOT_OF_ONE - 1, EVENT_SCALE, true);
+    if (middle < least)
+        return least;
+    return middle < most ? middle : most;
+}
+
+int32_t histogram_rank(const struct histogram *h, int64_t rank)
+{
+    uint32_t i = 0;
+    ASSERT(rank >= 1);
+    while (i + 1 < h->room && rank > h->counts[i])
+        rank -= h->counts[i++];
+    return h->first + (int32_t)i;
+}
+
+int64_t histogram_within(const struct histogram *h, const struct histogram_layout *l, int64_t scale,
+                         int128 most)
+{
+    struct histogram below = *h;
+    below.room = 0;
+    while (below.room < h->room && histogram_value(l, scale, h->first + (int32_t)below.room) <= most)
+        below.room++;
+    return histogram_count(&below);
+}

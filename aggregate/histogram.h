@@ -1,0 +1,90 @@
+/* histogram.h - counts of numbers by size, in buckets that grow by 2^(1/16): the layout of Prometheus' native
+ * histograms with schema 4. Shards count in it; stores and queries merge it.
+ *
+ *   slot    ... -1            0     1 ... HISTOGRAM_SLOTS - 1
+ *   holds   negative numbers  zero  (2^((i-1)/16), 2^(i/16)], i = slot - HISTOGRAM_SLOT_OF_ONE
+ *
+ * Error : every number of a bucket is at most 2.2 % away from histogram_value() of its slot, and for fractions
+ *         another half a millionth. A bucket of one number is exact.
+ * Merge : counts of a slot are added. So the result depends on no order, and is the same bits everywhere.
+ * Table : a number's slot is found by its highest six bits and a table of integers, without floats. So it is
+ *         the same on every machine.
+ * Owner : the counts are in the arena that the caller names; they are freed with it.
+ * Source: https://prometheus.io/docs/specs/native_histograms/
+ */
+#pragma once
+
+#include "aggregate/number.h"
+#include "base/arena.h"
+#include "base/check.h"
+#include "base/slice.h"
+#include "base/text.h"
+
+#include <stdint.h>
+
+#define HISTOGRAM_OCTAVE      16
+/* The slot of the bucket that ends with 1. The smallest number, a millionth, has slot 1. */
+#define HISTOGRAM_SLOT_OF_ONE 319
+#define HISTOGRAM_SLOTS       (HISTOGRAM_SLOT_OF_ONE + 63 * HISTOGRAM_OCTAVE + 1)
+
+/* Where buckets end, for numbers in units of 1/scale. */
+struct histogram_layout {
+    int64_t last[HISTOGRAM_SLOTS]; /* the greatest number of each slot; 0 before the first that has one */
+    uint16_t first_slot[64]
+                       [32]; /* by a number's highest bit, and the five below it: a slot not above its own */
+};
+
+struct histogram {
+    int64_t *counts; /* of the slots from `first` on */
+    int32_t first;
+    uint32_t room;
+};
+
+/* Pre: scale is 1 or EVENT_SCALE. */
+const struct histogram_layout *histogram_layout(int64_t scale);
+
+static inline int32_t histogram_slot_above_0(const struct histogram_layout *l, uint64_t number)
+{
+    const int bit = 63 - __builtin_clzll(number);
+    int32_t slot = l->first_slot[bit][number << (63 - bit) >> 58 & 31];
+    while (number > (uint64_t)l->last[slot])
+        slot++;
+    return slot;
+}
+
+/* The slot of a number, in units of 1/scale. */
+static inline int32_t histogram_slot(const struct histogram_layout *l, int64_t number)
+{
+    if (LIKELY(number > 0))
+        return histogram_slot_above_0(l, (uint64_t)number);
+    return number == 0 ? 0 : -histogram_slot_above_0(l, number > INT64_MIN ? (uint64_t)-number : INT64_MAX);
+}
+
+/* Makes room for a slot. */
+void histogram_grow(struct histogram *h, struct arena *arena, int32_t slot);
+
+static inline void histogram_add(struct histogram *h, struct arena *arena, int32_t slot, int64_t count)
+{
+    if (UNLIKELY((uint32_t)(slot - h->first) >= h->room))
+        histogram_grow(h, arena, slot);
+    int64_t *to = &h->counts[slot - h->first];
+    if (__builtin_add_overflow(*to, count, to))
+        *to = INT64_MAX;
+}
+
+/* Packs a histogram:  (slot-gap count)*  as varints, slots ascending, counts above 0. The first gap is the slot,
+ * zigzag; others are slot - previous slot - 1. The same counts have the same bytes. */
+void histogram_pack(const struct histogram *h, struct text *out);
+/* Adds a packed one. False: it is damaged; `h` is then partly changed. */
+bool histogram_merge(struct histogram *h, struct arena *arena, struct slice packed);
+/* Subtracts a packed one, which was merged before. False: it is damaged, or was not. */
+bool histogram_take(struct histogram *h, struct slice packed);
+
+int64_t histogram_count(const struct histogram *h);
+/* What numbers of a slot count as, in units of 1/EVENT_SCALE: the middle of its bucket. */
+int128 histogram_value(const struct histogram_layout *l, int64_t scale, int32_t slot);
+/* The slot that holds the number of a rank, from 1, in ascending order. Pre: 1 <= rank <= histogram_count(). */
+int32_t histogram_rank(const struct histogram *h, int64_t rank);
+/* How many numbers count as `most` or less, which is in units of 1/EVENT_SCALE. */
+int64_t histogram_within(const struct histogram *h, const struct histogram_layout *l, int64_t scale,
+                         int128 most);

@@ -1,0 +1,62 @@
+#include "aggregate/sketch.h"
+
+#include <string.h>
+
+#define WORK_BYTES ((size_t)64 << 10)
+
+void sketch_pack(enum sketch_kind kind, const union sketch *s, struct text *out)
+{
+    if (kind == SKETCH_HISTOGRAM)
+        histogram_pack(&s->histogram, out);
+    else
+        distinct_pack(&s->distinct, out);
+}
+
+bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed)
+{
+    return kind == SKETCH_HISTOGRAM ? histogram_merge(&to->histogram, arena, packed)
+                                    : distinct_merge(&to->distinct, arena, packed);
+}
+
+static struct arena *ready(struct sketch_work *w)
+{
+    if (!w->is_ready)
+        arena_init(&w->arena, WORK_BYTES);
+    else
+        arena_reset(&w->arena);
+    w->is_ready = true;
+    return &w->arena;
+}
+
+void sketch_work_fini(struct sketch_work *w)
+{
+    if (w->is_ready)
+        arena_fini(&w->arena);
+    *w = (struct sketch_work){0};
+}
+
+bool sketch_join(enum sketch_kind kind, struct slice a, struct slice b, struct sketch_work *w,
+                 struct text *out)
+{
+    struct arena *arena = ready(w);
+    union sketch both;
+    memset(&both, 0, sizeof both);
+    if (!sketch_merge(kind, &both, arena, a) || !sketch_merge(kind, &both, arena, b))
+        return false;
+    sketch_pack(kind, &both, out);
+    return true;
+}
+
+bool sketch_cut(enum sketch_kind kind, struct slice from, struct slice what, struct sketch_work *w,
+                struct text *out)
+{
+    struct arena *arena = ready(w);
+    union sketch rest;
+    memset(&rest, 0, sizeof rest);
+    if (what.len > 0 && kind != SKETCH_HISTOGRAM)
+        return false;
+    if (!sketch_merge(kind, &rest, arena, from) || (what.len > 0 && !histogram_take(&rest.histogram, what)))
+        return false;
+    sketch_pack(kind, &rest, out);
+    return true;
+}

@@ -1,0 +1,43 @@
+/* sketch.h - the part of a measure that has no fixed number of columns: a histogram, or a distinct count.
+ * Whatever holds a row of columns holds the row's sketches beside it. Shards fill them, stores keep them
+ * packed, and queries merge them.
+ *
+ *   measure                 columns (measure.h)                    sketch
+ *   histogram(duration)     those of mean(duration)                histogram.h
+ *   distinct(host)          one: the number of events with a host  distinct.h
+ *
+ * Order : the sketches of a row are in the order of the report's measures that have one.
+ * Merge : in any order to the same state, and the same state has the same bytes. An empty sketch has none.
+ * Owner : a sketch has its memory from the arena that the caller names, the same in each call.
+ */
+#pragma once
+
+#include "aggregate/distinct.h"
+#include "aggregate/histogram.h"
+
+enum sketch_kind { SKETCH_HISTOGRAM, SKETCH_DISTINCT };
+
+/* Zeros: an empty sketch of either kind. */
+union sketch {
+    struct histogram histogram;
+    struct distinct distinct;
+};
+
+void sketch_pack(enum sketch_kind kind, const union sketch *s, struct text *out);
+/* Merges a packed sketch. False: it is damaged; `to` is then partly changed. */
+bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed);
+
+/* Working memory for sketch_join() and sketch_cut(). Zeros: unused. */
+struct sketch_work {
+    struct arena arena;
+    bool is_ready;
+};
+
+void sketch_work_fini(struct sketch_work *w);
+/* Appends the union of two packed sketches to `out`. False: one is damaged. */
+bool sketch_join(enum sketch_kind kind, struct slice a, struct slice b, struct sketch_work *w,
+                 struct text *out);
+/* Appends `from` without `what`, which was merged into it before. False: one is damaged, or it was not; or it
+ * cannot be told, since a distinct count forgets how often a text came. */
+bool sketch_cut(enum sketch_kind kind, struct slice from, struct slice what, struct sketch_work *w,
+                struct text *out);

@@ -1,0 +1,317 @@
+/* Histograms and distinct counts: where numbers fall, how far answers are off, and that the same events in any
+ * order, split in any way, have the same bytes. */
+#include "aggregate/sketch.h"
+#include "base/order.h"
+#include "tests/support/dice.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define NUMBERS_MAX 20000
+
+static const int64_t scales[] = {1, EVENT_SCALE};
+
+static size_t below(struct dice *d, size_t n)
+{
+    return (size_t)dice_roll(d, (int64_t)n);
+}
+
+static int64_t bits53(struct dice *d)
+{
+    return dice_roll(d, (int64_t)1 << 53);
+}
+
+static void test_each_number_is_in_its_bucket(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < COUNT_OF(scales); s++) {
+        const struct histogram_layout *l = histogram_layout(scales[s]);
+        for (int32_t slot = HISTOGRAM_SLOT_OF_ONE - 318 * (s == 1); slot + 1 < HISTOGRAM_SLOTS; slot++) {
+            int64_t last = l->last[slot];
+            double end = exp2((slot - HISTOGRAM_SLOT_OF_ONE) / 16.0) * (double)scales[s];
+            if (last == INT64_MAX)
+                break;
+            assert_true(fabs((double)last - floor(end)) <= 1 + end * 1e-15);
+            if (last > l->last[slot - 1])
+                assert_int_equal(histogram_slot(l, last), slot);
+            assert_true(histogram_slot(l, last + 1) > slot);
+            if (last > 0)
+                assert_int_equal(histogram_slot(l, -last), -histogram_slot(l, last));
+        }
+        assert_int_equal(histogram_slot(l, 0), 0);
+        assert_int_equal(histogram_slot(l, INT64_MAX), histogram_slot(l, INT64_MAX - 1));
+        assert_int_equal(histogram_slot(l, INT64_MIN), -histogram_slot(l, INT64_MAX));
+    }
+}
+
+/* A random number of any size below 2^bits, small ones as often as large ones. */
+static int64_t any_number(struct dice *d, int bits)
+{
+    return dice_roll(d, (int64_t)1 << below(d, (size_t)bits));
+}
+
+static void test_no_number_is_far_from_the_value_of_its_bucket(void **state)
+{
+    (void)state;
+    struct dice d = dice_new("sketch");
+    for (size_t s = 0; s < COUNT_OF(scales); s++) {
+        const struct histogram_layout *l = histogram_layout(scales[s]);
+        const int128 unit = EVENT_SCALE / scales[s];
+        for (int i = 0; i < 300000; i++) {
+            int64_t number = any_number(&d, 62);
+            int128 value = histogram_value(l, scales[s], histogram_slot(l, number)), exact = number * unit;
+            int128 off = value > exact ? value - exact : exact - value;
+            if (off * 2000 > exact * 44 + (unit > 1 ? 0 : 1000))
+                fail_msg("%lld/%lld counts as %lld", (long long)number, (long long)scales[s],
+                         (long long)value);
+        }
+        for (int64_t number = 0; number <= 16; number++)
+            assert_true(histogram_value(l, scales[s], histogram_slot(l, number)) == number * unit);
+    }
+}
+
+static int64_t draw(struct dice *d, int shape)
+{
+    double u = ((double)bits53(d) + 1) / 9007199254740993.0;
+    double v = ((double)bits53(d) + 1) / 9007199254740993.0;
+    switch (shape) {
+    case 0: /* uniform */
+        return (int64_t)(u * 1e6);
+    case 1: /* exponential */
+        return (int64_t)(-log(u) * 2e5);
+    case 2: /* normal, around 1 s */
+        return llabs((int64_t)(1e6 + 1e5 * sqrt(-2 * log(u)) * cos(2 * M_PI * v)));
+    case 3: /* log-normal: as response times are */
+        return (int64_t)(1e5 * exp(sqrt(-2 * log(u)) * cos(2 * M_PI * v)));
+    case 4: /* Pareto */
+        return (int64_t)(1e4 * pow(u, -1 / 1.2));
+    case 5: /* two humps */
+        return (int64_t)(u < 0.5 ? 1e3 + 1e2 * v : 5e6 + 1e6 * v);
+    case 6: /* nearly always the same */
+        return u < 0.99 ? 250000 : 9999999;
+    default: /* zeros and negative numbers, too */
+        return (int64_t)(u * 2000) - 1000;
+    }
+}
+
+static void test_quantiles_are_within_two_percent(void **state)
+{
+    static const int64_t per_mille[] = {10, 50, 250, 500, 750, 900, 950, 990, 999};
+    static int64_t numbers[NUMBERS_MAX];
+    const struct histogram_layout *l = histogram_layout(EVENT_SCALE);
+    struct dice d = dice_new("sketch");
+    struct arena arena;
+    (void)state;
+    arena_init(&arena, 4096);
+    for (int shape = 0; shape < 8; shape++) {
+        for (size_t count = 1; count <= NUMBERS_MAX; count *= 20) {
+            struct histogram h = {0};
+            for (size_t i = 0; i < count; i++) {
+                numbers[i] = draw(&d, shape);
+                histogram_add(&h, &arena, histogram_slot(l, numbers[i]), 1);
+            }
+            qsort(numbers, count, sizeof *numbers, order_int64s);
+            assert_int_equal(histogram_count(&h), count);
+            for (size_t q = 0; q < COUNT_OF(per_mille); q++) {
+                int64_t rank = ((int64_t)count * per_mille[q] + 999) / 1000, exact = numbers[rank - 1];
+                int64_t value = (int64_t)histogram_value(l, EVENT_SCALE, histogram_rank(&h, rank));
+                if (llabs(value - exact) * 1000 > llabs(exact) * 22 + 500)
+                    fail_msg("shape %d: %lld instead of %lld", shape, (long long)value, (long long)exact);
+                int64_t within = histogram_within(&h, l, EVENT_SCALE, value);
+                assert_true(within >= rank);
+            }
+        }
+    }
+    arena_fini(&arena);
+}
+
+static uint64_t hash_of(uint64_t text)
+{
+    return XXH3_64bits(&text, sizeof text);
+}
+
+static void test_few_texts_are_counted_exactly(void **state)
+{
+    (void)state;
+    struct arena arena;
+    arena_init(&arena, 4096);
+    int wrong = 0;
+    for (uint64_t trial = 0; trial < 200; trial++) {
+        struct distinct d = {0};
+        for (uint64_t i = 0; i < 600; i++) {
+            distinct_add(&d, &arena, hash_of(trial << 32 | i));
+            distinct_add(&d, &arena, hash_of(trial << 32 | i / 2));
+        }
+        wrong += distinct_count(&d) != 600;
+        assert_in_range(distinct_count(&d), 598, 600);
+    }
+    assert_in_range(wrong, 0, 6);
+    arena_fini(&arena);
+}
+
+static void test_many_texts_are_counted_within_six_percent(void **state)
+{
+    static const int64_t sizes[] = {800, 2000, 5000, 10000, 20000, 100000};
+    (void)state;
+    struct arena arena;
+    arena_init(&arena, 4096);
+    for (size_t s = 0; s < COUNT_OF(sizes); s++) {
+        double squares = 0;
+        for (uint64_t trial = 0; trial < 100; trial++) {
+            struct distinct d = {0};
+            for (int64_t i = 0; i < sizes[s]; i++)
+                distinct_add(&d, &arena, hash_of((s * 1000 + trial) << 32 | (uint64_t)i));
+            double off = (double)distinct_count(&d) / (double)sizes[s] - 1;
+            if (fabs(off) > 0.06)
+                fail_msg("%lld texts are counted as %lld", (long long)sizes[s],
+                         (long long)distinct_count(&d));
+            squares += off * off;
+            arena_reset(&arena);
+        }
+        if (sqrt(squares / 100) > 0.017 * 1.25) /* 100 trials: 1.25 is three and a half deviations */
+            fail_msg("%lld texts: standard error %.4f", (long long)sizes[s], sqrt(squares / 100));
+    }
+    arena_fini(&arena);
+}
+
+static void add_to(enum sketch_kind kind, union sketch *s, struct arena *arena, uint64_t event)
+{
+    if (kind == SKETCH_HISTOGRAM)
+        histogram_add(&s->histogram, arena,
+                      histogram_slot(histogram_layout(1), (int64_t)(hash_of(event) >> (24 + event % 36))), 1);
+    else
+        distinct_add(&s->distinct, arena, hash_of(event));
+}
+
+/* Adds the events to up to 5 sketches in a random order, packs these, and joins them in a random order. */
+static void scatter(enum sketch_kind kind, size_t count, struct dice *d, bool repeats, struct text *out)
+{
+    union sketch parts[5] = {0};
+    struct text packed[5] = {0}, joined = {0};
+    struct sketch_work work = {0};
+    struct arena arena;
+    uint64_t *events = malloc((count + 1) * sizeof *events);
+    arena_init(&arena, 1024);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = below(d, i + 1);
+        events[i] = events[at];
+        events[at] = i;
+    }
+    for (size_t i = 0; i < count; i++) {
+        for (size_t n = repeats ? 1 + below(d, 2) : 1; n > 0; n--)
+            add_to(kind, &parts[below(d, 5)], &arena, events[i]);
+    }
+    for (size_t p = 0; p < 5; p++)
+        sketch_pack(kind, &parts[p], &packed[p]);
+    for (size_t first = below(d, 5), p = 0; p < 5; p++) {
+        text_clear(out);
+        assert_true(sketch_join(kind, text_slice(&packed[(first + p) % 5]), text_slice(&joined), &work, out));
+        text_clear(&joined);
+        text_add(&joined, out->ptr, out->len);
+    }
+    for (size_t p = 0; p < 5; p++)
+        text_fini(&packed[p]);
+    text_fini(&joined);
+    sketch_work_fini(&work);
+    arena_fini(&arena);
+    free(events);
+}
+
+static void test_any_order_has_the_same_bytes(void **state)
+{
+    static const size_t counts[] = {0, 1, 7, 300, 699, 700, 701, 5000};
+    struct dice d = dice_new("sketch");
+    (void)state;
+    for (int kind = SKETCH_HISTOGRAM; kind <= SKETCH_DISTINCT; kind++) {
+        for (size_t c = 0; c < COUNT_OF(counts); c++) {
+            struct text first = {0}, other = {0};
+            scatter(kind, counts[c], &d, false, &first);
+            for (int i = 0; i < 20; i++) {
+                scatter(kind, counts[c], &d, kind == SKETCH_DISTINCT, &other);
+                assert_int_equal(first.len, other.len);
+                assert_true(first.len == 0 || memcmp(first.ptr, other.ptr, first.len) == 0);
+            }
+            text_fini(&first);
+            text_fini(&other);
+        }
+    }
+}
+
+static void test_what_was_merged_can_be_cut_out_of_a_histogram(void **state)
+{
+    struct dice d = dice_new("sketch");
+    struct text a = {0}, b = {0}, both = {0}, rest = {0};
+    struct sketch_work work = {0};
+    (void)state;
+    scatter(SKETCH_HISTOGRAM, 500, &d, false, &a);
+    scatter(SKETCH_HISTOGRAM, 300, &d, false, &b);
+    assert_true(sketch_join(SKETCH_HISTOGRAM, text_slice(&a), text_slice(&b), &work, &both));
+    assert_true(sketch_cut(SKETCH_HISTOGRAM, text_slice(&both), text_slice(&b), &work, &rest));
+    assert_int_equal(rest.len, a.len);
+    assert_memory_equal(rest.ptr, a.ptr, a.len);
+    text_clear(&rest);
+    assert_false(sketch_cut(SKETCH_HISTOGRAM, text_slice(&b), text_slice(&both), &work, &rest));
+    text_clear(&a);
+    scatter(SKETCH_DISTINCT, 30, &d, false, &a);
+    assert_false(sketch_cut(SKETCH_DISTINCT, text_slice(&a), text_slice(&a), &work, &rest));
+    text_clear(&rest);
+    assert_true(sketch_cut(SKETCH_DISTINCT, text_slice(&a), slice_of("", 0), &work, &rest));
+    assert_int_equal(rest.len, a.len);
+    text_fini(&a);
+    text_fini(&b);
+    text_fini(&both);
+    text_fini(&rest);
+    sketch_work_fini(&work);
+}
+
+/* Damaged bytes are refused, or are those of another sketch: then packing it gives bytes that merge again. */
+static void test_damaged_bytes_are_refused_or_of_another_sketch(void **state)
+{
+    struct dice d = dice_new("sketch");
+    struct sketch_work work = {0};
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        enum sketch_kind kind = i % 2 == 0 ? SKETCH_HISTOGRAM : SKETCH_DISTINCT;
+        struct text bytes = {0}, joined = {0}, again = {0};
+        if (i % 3 == 0)
+            scatter(kind, below(&d, i % 50 == 0 ? 900 : 30), &d, false, &bytes);
+        else
+            for (size_t n = below(&d, 20); n > 0; n--)
+                text_putc(&bytes, (char)below(&d, 256));
+        for (size_t n = below(&d, 3); n > 0 && bytes.len > 0; n--)
+            bytes.ptr[below(&d, bytes.len)] = (char)below(&d, 256);
+        if (sketch_join(kind, text_slice(&bytes), slice_of("", 0), &work, &joined)) {
+            assert_true(sketch_join(kind, text_slice(&joined), text_slice(&joined), &work, &again));
+            if (kind == SKETCH_DISTINCT)
+                assert_true(again.len == joined.len &&
+                            (again.len == 0 || memcmp(again.ptr, joined.ptr, again.len) == 0));
+        }
+        text_fini(&bytes);
+        text_fini(&joined);
+        text_fini(&again);
+    }
+    sketch_work_fini(&work);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_number_is_in_its_bucket),
+        cmocka_unit_test(test_no_number_is_far_from_the_value_of_its_bucket),
+        cmocka_unit_test(test_quantiles_are_within_two_percent),
+        cmocka_unit_test(test_few_texts_are_counted_exactly),
+        cmocka_unit_test(test_many_texts_are_counted_within_six_percent),
+        cmocka_unit_test(test_any_order_has_the_same_bytes),
+        cmocka_unit_test(test_what_was_merged_can_be_cut_out_of_a_histogram),
+        cmocka_unit_test(test_damaged_bytes_are_refused_or_of_another_sketch),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
