@@ -4,8 +4,9 @@
  * Shape  : one part per ingest thread; a part holds, per report, its cells (series, time → columns)
  *          and the keys of the series it met for the first time.
  *
- *            cells:  | series 7, time 24183241 | count 3 | bytes 5120 |   stride = 8 + 8 × columns
+ *            cells:  | series 7, time 24183241 | count 3 | bytes 5120 |   stride: report_cell_bytes()
  *
+ *          Behind its columns, a cell has a number for each sketch of the report: its place in `sketches`, plus 1.
  *          A cell is one minute long, or one second if the report's layout is `minute` (report_cell()).
  * Series : a shard numbers its series from 0 in order of first sight. The store keeps a map from (shard,
  *          epoch, number) to its own name for the series; a new epoch empties the map.
@@ -16,6 +17,7 @@
 #pragma once
 
 #include "aggregate/books.h"
+#include "aggregate/sketch.h"
 #include "aggregate/witness.h"
 #include "base/text.h"
 
@@ -24,7 +26,7 @@
 struct cell {
     uint32_t series; /* the series' number in its shard */
     uint32_t time;   /* minutes since 1970, until the year 10136; or seconds, until 2106 */
-    int64_t value[]; /* the report's columns, see measure.h */
+    int64_t value[]; /* the report's columns, see measure.h; then a number per sketch, 0: it is empty */
 };
 
 /* Length of a key that is none: the series is `other` of a store. Shards add no such series, copies do. */
@@ -42,11 +44,6 @@ struct cells {
     size_t stride;
     size_t count, capacity;
 };
-
-static inline size_t cells_stride(size_t column_count)
-{
-    return sizeof(struct cell) + column_count * sizeof(int64_t);
-}
 
 static inline struct cell *cells_at(const struct cells *c, size_t i)
 {
@@ -67,14 +64,17 @@ struct part_report {
     struct series **added; /* numbers first_added, first_added + 1, … */
     size_t added_count, added_capacity;
     uint32_t first_added;
+    union sketch *sketches; /* of cells, in any order */
+    size_t sketch_count, sketch_capacity;
 };
 
 struct part {
     uint32_t shard, epoch;
     size_t report_count;
     struct part_report *reports;
-    struct text raw;    /* raw events: each a struct raw_head and its document */
-    struct books books; /* entries that were not taken before the seal (shard_take_books()) */
+    struct arena sketch_memory; /* what the sketches of all reports point to */
+    struct text raw;            /* raw events: each a struct raw_head and its document */
+    struct books books;         /* entries that were not taken before the seal (shard_take_books()) */
 };
 
 #define RANGE_SOURCE_BYTES    288 /* "kafka:", a topic of 249 bytes, "~" and a number */

@@ -1,5 +1,7 @@
 #include "aggregate/dimension.h"
 
+#include "aggregate/report.h"
+
 #include "base/check.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -177,6 +179,33 @@ static struct slice referrer_host(struct slice referrer)
     return slice_of(p, colon != NULL ? (size_t)(colon - p) : len);
 }
 
+bool dimension_parse(struct dimension *d, struct slice text)
+{
+    static const char segments[] = "path:";
+    struct dimension parsed = {.kind = DIMENSION_FIELD};
+    if (text.len >= sizeof parsed.name)
+        return false;
+    if (slice_is(text, "status_class")) {
+        parsed.kind = DIMENSION_STATUS_CLASS;
+        parsed.field = FIELD_STATUS;
+    } else if (slice_is(text, "referrer_host")) {
+        parsed.kind = DIMENSION_REFERRER_HOST;
+        parsed.field = FIELD_REFERRER;
+    } else if (text.len == sizeof segments && memcmp(text.ptr, segments, sizeof segments - 1) == 0) {
+        parsed.kind = DIMENSION_PATH_SEGMENTS;
+        parsed.field = FIELD_PATH;
+        parsed.segments = text.ptr[text.len - 1] - '0';
+        if (parsed.segments < 1 || parsed.segments > REPORT_SEGMENTS_MAX)
+            return false;
+    } else if (!field_parse(text, &parsed.field) || parsed.field == FIELD_BYTES ||
+               parsed.field == FIELD_VALUE) {
+        return false;
+    }
+    memcpy(parsed.name, text.ptr, text.len);
+    *d = parsed;
+    return true;
+}
+
 static const struct slice absent = {"-", 1};
 
 /* The raw text of one dimension. */
@@ -227,6 +256,17 @@ struct slice dimension_key(const struct report *r, const struct event *ev, size_
         len += put_dimension(&r->dimensions[i], ev, max_bytes, scratch + len);
     }
     return slice_of(scratch, len);
+}
+
+bool dimension_text(const struct dimension *d, const struct event *ev, size_t max_bytes, char *scratch,
+                    struct slice *text)
+{
+    if (!event_has(ev, d->field))
+        return false;
+    *text = dimension_raw(d, ev);
+    if (UNLIKELY(event_is_odd(ev, d->field) || text->len > max_bytes || dimension_is_other(*text)))
+        *text = slice_of(scratch, put_dimension(d, ev, max_bytes, scratch));
+    return true;
 }
 
 struct slice dimension_next(struct slice *key)

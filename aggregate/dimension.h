@@ -8,8 +8,8 @@
  */
 #pragma once
 
-#include "aggregate/report.h"
 #include "base/slice.h"
+#include "ingest/event.h"
 
 #include <string.h>
 
@@ -18,8 +18,29 @@
 #define DIMENSION_OTHER_BYTES          (sizeof DIMENSION_OTHER - 1)
 #define DIMENSION_BYTES_MIN            32
 #define DIMENSION_BYTES_MAX            4096
+#define REPORT_DIMENSIONS_MAX          8
+#define REPORT_SEGMENTS_MAX            9
 /* Room for one key: every dimension settled at its longest, and separators. */
 #define DIMENSION_KEY_BYTES(max_bytes) (REPORT_DIMENSIONS_MAX * ((size_t)(max_bytes) + 1))
+
+enum dimension_kind {
+    DIMENSION_FIELD,         /* the field itself: path, target, host, user, method, status, … */
+    DIMENSION_PATH_SEGMENTS, /* "path:2", the first two segments: /a/b for /a/b/c.html */
+    DIMENSION_STATUS_CLASS,  /* "status_class": 2xx */
+    DIMENSION_REFERRER_HOST  /* "referrer_host": example.com for http://example.com/x */
+};
+
+struct dimension {
+    enum dimension_kind kind;
+    enum field field;
+    int segments;
+    char name[32]; /* as written; also its name in queries and documents */
+};
+
+struct report;
+
+/* Reads "path:2", "host", …; *d is changed only on true. */
+bool dimension_parse(struct dimension *d, struct slice text);
 
 /* Is it DIMENSION_OTHER? */
 static inline bool dimension_is_other(struct slice s)
@@ -30,6 +51,11 @@ static inline bool dimension_is_other(struct slice s)
 /* The key of the event's series. It points into the event or into `scratch`, which has
  * DIMENSION_KEY_BYTES(max_bytes) bytes. */
 struct slice dimension_key(const struct report *r, const struct event *ev, size_t max_bytes, char *scratch);
+
+/* The settled text of one dimension. It points into the event or into `scratch`, which has `max_bytes` bytes.
+ * False: the event has no such field. */
+bool dimension_text(const struct dimension *d, const struct event *ev, size_t max_bytes, char *scratch,
+                    struct slice *text);
 
 /* Settles `raw` into `out` (max_bytes bytes of room); `escaped`: undoes log escapes first. Returns the length
  * of the settled text. */

@@ -5,7 +5,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#define ROOM_MIN 8
+#define ROOM_MIN    8
+#define VALUE_LIMIT 100000 /* values have five digits */
 
 /* 2^(k/16) and 2^((2k+1)/32), times 2^62. */
 static const uint64_t ends[HISTOGRAM_OCTAVE] = {
@@ -162,18 +163,36 @@ int64_t histogram_count(const struct histogram *h)
     return count;
 }
 
+/* Round to five digits: more would only feign precision. */
+static int128 round_digits(int128 value)
+{
+    int128 unit = 1;
+    while (value / unit >= VALUE_LIMIT)
+        unit *= 10;
+    return (value + unit / 2) / unit * unit;
+}
+
+/* The numbers of a slot above 0, in units of 1/EVENT_SCALE. */
+static void bounds_of(const struct histogram_layout *l, int64_t scale, int32_t slot, int128 *least,
+                      int128 *most)
+{
+    const int64_t unit = EVENT_SCALE / scale;
+    *least = ((int128)l->last[slot - 1] + 1) * unit;
+    *most = (int128)l->last[slot] * unit;
+}
+
 int128 histogram_value(const struct histogram_layout *l, int64_t scale, int32_t slot)
 {
+    int128 least, most;
     if (slot < 0)
         return -histogram_value(l, scale, -slot);
     if (slot == 0)
         return 0;
-    const int64_t unit = EVENT_SCALE / scale;
-    const int128 least = ((int128)l->last[slot - 1] + 1) * unit, most = (int128)l->last[slot] * unit;
+    bounds_of(l, scale, slot, &least, &most);
     const int128 middle = power(middles, slot - HISTOGRAM_SLOT_OF_ONE - 1, EVENT_SCALE, true);
-    if (middle < least)
+    if (middle <= least || least == most)
         return least;
-    return middle < most ? middle : most;
+    return round_digits(middle < most ? middle : most);
 }
 
 int32_t histogram_rank(const struct histogram *h, int64_t rank)
@@ -185,12 +204,28 @@ int32_t histogram_rank(const struct histogram *h, int64_t rank)
     return h->first + (int32_t)i;
 }
 
-int64_t histogram_within(const struct histogram *h, const struct histogram_layout *l, int64_t scale,
-                         int128 most)
+/* How many of a slot's `count` numbers are up to `limit`, if they lie evenly. */
+static int64_t part_within(const struct histogram_layout *l, int64_t scale, int32_t slot, int64_t count,
+                           int128 limit)
 {
-    struct histogram below = *h;
-    below.room = 0;
-    while (below.room < h->room && histogram_value(l, scale, h->first + (int32_t)below.room) <= most)
-        below.room++;
-    return histogram_count(&below);
+    int128 least, most;
+    if (slot < 0)
+        return count - part_within(l, scale, -slot, count, -limit - 1);
+    if (slot == 0)
+        return limit >= 0 ? count : 0;
+    bounds_of(l, scale, slot, &least, &most);
+    if (limit < least || limit >= most)
+        return limit >= most ? count : 0;
+    return (int64_t)(count * (limit - least + 1) / (most - least + 1));
+}
+
+int64_t histogram_within(const struct histogram *h, const struct histogram_layout *l, int64_t scale,
+                         int128 limit)
+{
+    int64_t within = 0;
+    for (uint32_t i = 0; i < h->room; i++) {
+        if (h->counts[i] > 0)
+            within += part_within(l, scale, h->first + (int32_t)i, h->counts[i], limit);
+    }
+    return within;
 }

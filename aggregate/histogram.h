@@ -81,10 +81,11 @@ bool histogram_merge(struct histogram *h, struct arena *arena, struct slice pack
 bool histogram_take(struct histogram *h, struct slice packed);
 
 int64_t histogram_count(const struct histogram *h);
-/* What numbers of a slot count as, in units of 1/EVENT_SCALE: the middle of its bucket. */
+/* What numbers of a slot count as, in units of 1/EVENT_SCALE: the middle of its bucket, in five digits. */
 int128 histogram_value(const struct histogram_layout *l, int64_t scale, int32_t slot);
 /* The slot that holds the number of a rank, from 1, in ascending order. Pre: 1 <= rank <= histogram_count(). */
 int32_t histogram_rank(const struct histogram *h, int64_t rank);
-/* How many numbers count as `most` or less, which is in units of 1/EVENT_SCALE. */
+/* How many numbers are up to `limit`, which is in units of 1/EVENT_SCALE. The numbers of the bucket that holds
+ * it count as lying evenly in it. */
 int64_t histogram_within(const struct histogram *h, const struct histogram_layout *l, int64_t scale,
-                         int128 most);
+                         int128 limit);

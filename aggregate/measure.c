@@ -2,22 +2,31 @@
 
 #include "base/suggest.h"
 
+#define XXH_INLINE_ALL
 #include <stdio.h>
+#include <xxhash.h>
 
-static const char *const function_names[] = {
-    [MEASURE_COUNT] = "count", [MEASURE_SUM] = "sum",   [MEASURE_MIN] = "min",
-    [MEASURE_MAX] = "max",     [MEASURE_LAST] = "last", [MEASURE_MEAN] = "mean"};
+static const char *const function_names[] = {[MEASURE_COUNT] = "count",
+                                             [MEASURE_SUM] = "sum",
+                                             [MEASURE_MIN] = "min",
+                                             [MEASURE_MAX] = "max",
+                                             [MEASURE_LAST] = "last",
+                                             [MEASURE_MEAN] = "mean",
+                                             [MEASURE_HISTOGRAM] = "histogram",
+                                             [MEASURE_DISTINCT] = "distinct"};
 
 #define FUNCTIONS COUNT_OF(function_names)
 /* Suggestions: every function of every field, and count. */
 #define HINTS_MAX (FUNCTIONS * FIELD_MAX)
 
-static const char *write_expression(enum measure_kind kind, enum field f, char buf[MEASURE_EXPRESSION_BYTES])
+/* `of`: the name of a field or dimension. */
+static const char *write_expression(enum measure_kind kind, const char *of,
+                                    char buf[MEASURE_EXPRESSION_BYTES])
 {
     if (kind == MEASURE_COUNT)
         snprintf(buf, MEASURE_EXPRESSION_BYTES, "count");
     else
-        snprintf(buf, MEASURE_EXPRESSION_BYTES, "%s(%s)", function_names[kind], field_name(f));
+        snprintf(buf, MEASURE_EXPRESSION_BYTES, "%s(%s)", function_names[kind], of);
     return buf;
 }
 
@@ -32,40 +41,53 @@ static bool split(struct slice expression, struct slice *function, struct slice 
     return true;
 }
 
+/* The kind of a function's name; MEASURE_COUNT: there is none. */
+static enum measure_kind kind_of(struct slice function)
+{
+    for (enum measure_kind kind = MEASURE_SUM; kind < FUNCTIONS; kind++) {
+        if (slice_is(function, function_names[kind]))
+            return kind;
+    }
+    return MEASURE_COUNT;
+}
+
 static bool parse(struct measure *m, struct slice expression)
 {
-    struct slice function, field;
-    if (slice_is(expression, function_names[MEASURE_COUNT])) {
-        m->kind = MEASURE_COUNT;
+    struct slice function, of;
+    m->kind = MEASURE_COUNT;
+    if (slice_is(expression, function_names[MEASURE_COUNT]))
         return true;
-    }
-    if (!split(expression, &function, &field) || !field_parse(field, &m->field) || !field_is_number(m->field))
+    if (!split(expression, &function, &of) || (m->kind = kind_of(function)) == MEASURE_COUNT)
         return false;
-    for (enum measure_kind kind = MEASURE_SUM; kind < FUNCTIONS; kind++) {
-        if (slice_is(function, function_names[kind])) {
-            m->kind = kind;
-            return true;
-        }
-    }
-    return false;
+    if (m->kind == MEASURE_DISTINCT)
+        return dimension_parse(&m->dimension, of);
+    if (!field_parse(of, &m->field) || !field_is_number(m->field))
+        return false;
+    if (m->kind == MEASURE_HISTOGRAM)
+        m->layout = histogram_layout(field_scale(m->field));
+    return true;
 }
 
 static bool refuse(struct slice expression, struct err *e)
 {
-    static const char expected[] = "count, or sum, min, max, last or mean of a field with numbers";
+    static const char expected[] =
+        "count; sum, min, max, last, mean or histogram of a field with numbers; or "
+        "distinct of a dimension";
     char texts[HINTS_MAX][MEASURE_EXPRESSION_BYTES], quote[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES];
     const char *hints[HINTS_MAX + 1];
     size_t count = 0;
     struct slice function, field;
     enum field f;
-    if (split(expression, &function, &field) && field_parse(field, &f) && !field_is_number(f))
+    if (split(expression, &function, &field) && field_parse(field, &f) && !field_is_number(f) &&
+        kind_of(function) != MEASURE_COUNT)
         return err_set(e, EX_CONFIG, "found %s, but %s is a text: expected %s",
                        suggest_quote(expression, quote), field_name(f), expected);
     hints[count++] = function_names[MEASURE_COUNT];
     for (int k = 0; k < field_count(); k++) {
-        for (enum measure_kind kind = MEASURE_SUM; kind < FUNCTIONS && field_is_number((enum field)k);
-             kind++) {
-            hints[count] = write_expression(kind, (enum field)k, texts[count]);
+        for (enum measure_kind kind = MEASURE_SUM; kind < FUNCTIONS; kind++) {
+            if (kind != MEASURE_DISTINCT && !field_is_number((enum field)k))
+                continue;
+            hints[count] = write_expression(kind, field_name((enum field)k), texts[count]);
             count++;
         }
     }
@@ -79,19 +101,22 @@ bool measure_parse(struct measure *m, struct slice expression, struct err *e)
     struct measure parsed = *m;
     if (!parse(&parsed, expression))
         return refuse(expression, e);
-    write_expression(parsed.kind, parsed.field, parsed.expression);
+    write_expression(parsed.kind,
+                     parsed.kind == MEASURE_DISTINCT ? parsed.dimension.name : field_name(parsed.field),
+                     parsed.expression);
     *m = parsed;
     return true;
 }
 
 static bool is_fraction(const struct measure *m)
 {
-    return m->kind != MEASURE_COUNT && field_scale(m->field) != 1;
+    return m->kind != MEASURE_COUNT && m->kind != MEASURE_DISTINCT && field_scale(m->field) != 1;
 }
 
 bool measure_is_sum(const struct measure *m)
 {
-    return m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM || m->kind == MEASURE_MEAN;
+    return m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM || m->kind == MEASURE_MEAN ||
+           measure_has_sketch(m);
 }
 
 bool measure_is_additive(const struct measure *m)
@@ -106,6 +131,7 @@ size_t measure_column_count(const struct measure *m)
     case MEASURE_SUM:
         return sum_columns;
     case MEASURE_MEAN:
+    case MEASURE_HISTOGRAM:
         return sum_columns + 1;
     case MEASURE_LAST:
         return 3;
@@ -143,9 +169,11 @@ void measure_merge(const struct measure *m, int64_t *to, const int64_t *from)
     switch (m->kind) {
     case MEASURE_COUNT:
     case MEASURE_SUM:
+    case MEASURE_DISTINCT:
         (void)merge_sums(m, to, from);
         return;
     case MEASURE_MEAN:
+    case MEASURE_HISTOGRAM:
         n = merge_sums(m, to, from);
         to[n] = value_add(to[n], from[n]);
         return;
@@ -198,6 +226,7 @@ bool measure_take(const struct measure *m, int64_t *to, const int64_t *from)
     case MEASURE_SUM:
         return take_sums(m, to, from, &n);
     case MEASURE_MEAN:
+    case MEASURE_HISTOGRAM:
         return take_sums(m, to, from, &n) && take_count(&to[n], from[n]) &&
                (to[n] > 0 || (to[0] == 0 && to[n - 1] == 0));
     default:
@@ -210,6 +239,10 @@ void measure_add(const struct measure *m, int64_t *columns, const struct event *
     int64_t one[MEASURE_COLUMNS_MAX] = {1};
     if (m->kind == MEASURE_COUNT) {
         measure_merge(m, columns, one);
+        return;
+    }
+    if (m->kind == MEASURE_DISTINCT) {
+        columns[0] = value_add(columns[0], event_has(ev, m->dimension.field));
         return;
     }
     if (!event_has_number(ev, m->field))
@@ -232,6 +265,18 @@ void measure_add(const struct measure *m, int64_t *columns, const struct event *
     measure_merge(m, columns, one);
 }
 
+void measure_add_to_sketch(const struct measure *m, union sketch *s, struct arena *arena,
+                           const struct event *ev, size_t max_bytes, char *scratch)
+{
+    struct slice text;
+    if (m->kind == MEASURE_HISTOGRAM) {
+        if (event_has_number(ev, m->field))
+            histogram_add(&s->histogram, arena, histogram_slot(m->layout, ev->number[m->field]), 1);
+    } else if (dimension_text(&m->dimension, ev, max_bytes, scratch, &text)) {
+        distinct_add(&s->distinct, arena, XXH3_64bits(text.ptr, text.len));
+    }
+}
+
 static int128 sum_of(const struct measure *m, const int64_t *columns)
 {
     return (int128)columns[0] * EVENT_SCALE + (is_fraction(m) ? columns[1] : 0);
@@ -239,12 +284,14 @@ static int128 sum_of(const struct measure *m, const int64_t *columns)
 
 bool measure_value(const struct measure *m, const int64_t *columns, int128 *value)
 {
-    const int64_t count = m->kind == MEASURE_MEAN ? columns[measure_column_count(m) - 1] : 0;
+    const bool is_mean = m->kind == MEASURE_MEAN || m->kind == MEASURE_HISTOGRAM;
+    const int64_t count = is_mean ? columns[measure_column_count(m) - 1] : 0;
     const int128 unit = is_fraction(m) ? 1 : EVENT_SCALE;
     bool is_there = true;
     switch (m->kind) {
     case MEASURE_COUNT:
     case MEASURE_SUM:
+    case MEASURE_DISTINCT:
         *value = sum_of(m, columns);
         break;
     case MEASURE_MIN:
@@ -257,6 +304,7 @@ bool measure_value(const struct measure *m, const int64_t *columns, int128 *valu
         *value = columns[2] * unit;
         break;
     case MEASURE_MEAN:
+    case MEASURE_HISTOGRAM:
         is_there = count > 0;
         if (is_there)
             *value = number_mean(sum_of(m, columns), count);

@@ -1,5 +1,5 @@
 /* measure.h - the measures of a report, such as sum(bytes). Each is stored in int64 columns that merge in any
- * order. Shards, stores and queries call it.
+ * order; histogram(F) and distinct(D) have a sketch, too (sketch.h). Shards, stores and queries call it.
  *
  *   count     one column   the number of events
  *   sum(F)    one          F is status or bytes: the sum, saturated at the ends of int64
@@ -9,6 +9,8 @@
  *   min(F)    one          the number, plus one if it is not negative; 0: none
  *   max(F)    one          as min(F)
  *   last(F)   three        at_ms + 1, order, number: of the last event
+ *   histogram(F)           the columns of mean(F)
+ *   distinct(D)  one       the number of events that have the field of D, which is a dimension: host, path:2
  *
  * Merge   : columns are added or compared; for last(F), the greater of two triples is taken. Events, cells,
  *           rows and sums over series all merge by this rule, and zeros are neutral. So the result does
@@ -21,20 +23,33 @@
 #pragma once
 
 #include "aggregate/batch.h"
+#include "aggregate/dimension.h"
 #include "aggregate/number.h"
+#include "aggregate/sketch.h"
 #include "base/err.h"
 #include "ingest/event.h"
 
 #define MEASURE_NAME_BYTES       32
-#define MEASURE_EXPRESSION_BYTES (FIELD_NAME_BYTES + 8) /* "count", "mean(" and a field, ")"; its NUL */
+#define MEASURE_EXPRESSION_BYTES (FIELD_NAME_BYTES + 12) /* "count", "histogram(" and a field, ")"; its NUL */
 #define MEASURE_COLUMNS_MAX      3
 
-enum measure_kind { MEASURE_COUNT, MEASURE_SUM, MEASURE_MIN, MEASURE_MAX, MEASURE_LAST, MEASURE_MEAN };
+enum measure_kind {
+    MEASURE_COUNT,
+    MEASURE_SUM,
+    MEASURE_MIN,
+    MEASURE_MAX,
+    MEASURE_LAST,
+    MEASURE_MEAN,
+    MEASURE_HISTOGRAM,
+    MEASURE_DISTINCT
+};
 
 struct measure {
     enum measure_kind kind;
-    enum field field; /* the field measured; unused for a count */
-    size_t column;    /* index of its first column in a row of its report */
+    enum field field;                      /* the field measured; unused for a count, and for distinct */
+    struct dimension dimension;            /* distinct: whose texts are told apart */
+    const struct histogram_layout *layout; /* histogram: the buckets of its field's numbers */
+    size_t column;                         /* index of its first column in a row of its report */
     char name[MEASURE_NAME_BYTES];
     char expression[MEASURE_EXPRESSION_BYTES]; /* as measure_parse() takes it */
 };
@@ -42,18 +57,33 @@ struct measure {
 /* Sets kind, field and expression of *m. False: EX_CONFIG, "found …, expected …". */
 bool measure_parse(struct measure *m, struct slice expression, struct err *e) MUST_CHECK;
 size_t measure_column_count(const struct measure *m);
+/* Has it a sketch beside its columns? */
+static inline bool measure_has_sketch(const struct measure *m)
+{
+    return m->kind == MEASURE_HISTOGRAM || m->kind == MEASURE_DISTINCT;
+}
+
+static inline enum sketch_kind measure_sketch_kind(const struct measure *m)
+{
+    return m->kind == MEASURE_HISTOGRAM ? SKETCH_HISTOGRAM : SKETCH_DISTINCT;
+}
+
 /* Does it merge by adding each column, without carries between columns? */
 bool measure_is_additive(const struct measure *m);
-/* Is it a count, sum or mean? */
+/* Are its columns those of a count, sum or mean? */
 bool measure_is_sum(const struct measure *m);
 
 /* `columns`, `to`, `from`: the measure's own columns, from its first. */
 void measure_add(const struct measure *m, int64_t *columns, const struct event *ev);
+/* Adds an event to the measure's sketch. `scratch` has max_bytes bytes, the most of a dimension's text. */
+void measure_add_to_sketch(const struct measure *m, union sketch *s, struct arena *arena,
+                           const struct event *ev, size_t max_bytes, char *scratch);
 void measure_merge(const struct measure *m, int64_t *to, const int64_t *from);
 /* Subtracts `from`, which was merged into `to` before. False: it cannot be inverted (min, max, last, a
  * saturated sum, a count that is too small). `to` is then partly changed. */
 bool measure_take(const struct measure *m, int64_t *to, const int64_t *from);
-/* The value that the columns hold, in units of 1/EVENT_SCALE (number.h). False: absent. */
+/* The value that the columns hold, in units of 1/EVENT_SCALE (number.h): of a histogram the mean, of distinct
+ * the number of events. False: absent. */
 bool measure_value(const struct measure *m, const int64_t *columns, int128 *value);
 
 /* The column of a min or max, in which 0 means "none". */

@@ -85,37 +85,14 @@ struct slice report_piece_field(enum report_piece kind, struct slice text)
     return whole && !derived ? name : none;
 }
 
-static bool parse_dimension(struct dimension *d, struct slice text)
-{
-    static const char segments[] = "path:";
-    *d = (struct dimension){.kind = DIMENSION_FIELD};
-    if (slice_is(text, "status_class")) {
-        d->kind = DIMENSION_STATUS_CLASS;
-        d->field = FIELD_STATUS;
-    } else if (slice_is(text, "referrer_host")) {
-        d->kind = DIMENSION_REFERRER_HOST;
-        d->field = FIELD_REFERRER;
-    } else if (text.len == sizeof segments && memcmp(text.ptr, segments, sizeof segments - 1) == 0) {
-        d->kind = DIMENSION_PATH_SEGMENTS;
-        d->field = FIELD_PATH;
-        d->segments = text.ptr[text.len - 1] - '0';
-        if (d->segments < 1 || d->segments > REPORT_SEGMENTS_MAX)
-            return false;
-    } else if (!field_parse(text, &d->field) || d->field == FIELD_BYTES || d->field == FIELD_VALUE) {
-        return false;
-    }
-    copy_name(d->name, text);
-    return true;
-}
-
 bool report_add_dimension(struct report *r, struct slice text, struct err *e)
 {
     char quote[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES];
     struct dimension d;
-    if (text.len > 5 && memcmp(text.ptr, "path:", 5) == 0 && !parse_dimension(&d, text))
+    if (text.len > 5 && memcmp(text.ptr, "path:", 5) == 0 && !dimension_parse(&d, text))
         return err_set(e, EX_CONFIG, "found %s, expected path:1 to path:%d", suggest_quote(text, quote),
                        REPORT_SEGMENTS_MAX);
-    if (!parse_dimension(&d, text))
+    if (!dimension_parse(&d, text))
         return err_set(e, EX_CONFIG, "found %s, expected a dimension%s", suggest_quote(text, quote),
                        suggest_hint(text, report_dimension_names, hint));
     if (report_find_dimension(r, text) >= 0)
@@ -154,7 +131,10 @@ bool report_add_measure(struct report *r, struct slice name, struct slice expres
     m.column = r->column_count;
     r->column_count += measure_column_count(&m);
     r->is_additive = r->is_additive && measure_is_additive(&m);
-    r->measures[r->measure_count++] = m;
+    r->measures[r->measure_count] = m;
+    if (measure_has_sketch(&m))
+        r->sketched[r->sketch_count++] = r->measure_count;
+    r->measure_count++;
     return true;
 }
 
@@ -162,6 +142,18 @@ void report_set_given(struct report *r, struct slice lines)
 {
     ASSERT(r->given == NULL && (lines.len == 0 || lines.ptr[lines.len - 1] == '\n'));
     r->given = lines.len > 0 ? xstrndup(lines.ptr, lines.len) : NULL;
+}
+
+union sketch *report_open_sketch(const struct report *r, struct part_report *pr, struct cell *c,
+                                 size_t sketch)
+{
+    int64_t *place = &c->value[r->column_count + sketch];
+    if (*place == 0) {
+        pr->sketches = xgrow(pr->sketches, &pr->sketch_capacity, pr->sketch_count + 1, sizeof *pr->sketches);
+        memset(&pr->sketches[pr->sketch_count++], 0, sizeof *pr->sketches);
+        *place = (int64_t)pr->sketch_count;
+    }
+    return &pr->sketches[*place - 1];
 }
 
 void report_merge_mixed(const struct report *r, int64_t *to, const int64_t *from)

@@ -29,27 +29,11 @@
 #include "base/err.h"
 #include "base/slice.h"
 
-#define REPORT_DIMENSIONS_MAX 8
 #define REPORT_MEASURES_MAX   8
 #define REPORT_COLUMNS_MAX    (REPORT_MEASURES_MAX * MEASURE_COLUMNS_MAX)
 #define REPORT_CONDITIONS_MAX 16
 #define REPORT_NAME_BYTES     64
-#define REPORT_SEGMENTS_MAX   9
 #define REPORT_SERIES_MAX     1000000 /* default of series_max */
-
-enum dimension_kind {
-    DIMENSION_FIELD,         /* the field itself: path, target, host, user, method, status, … */
-    DIMENSION_PATH_SEGMENTS, /* "path:2", the first two segments: /a/b for /a/b/c.html */
-    DIMENSION_STATUS_CLASS,  /* "status_class": 2xx */
-    DIMENSION_REFERRER_HOST  /* "referrer_host": example.com for http://example.com/x */
-};
-
-struct dimension {
-    enum dimension_kind kind;
-    enum field field;
-    int segments;
-    char name[32]; /* as written; also its name in queries and documents */
-};
 
 /* The length of its shortest documents in MongoDB (store/mongo/handle/kind.h). LAYOUT_MINUTE counts seconds,
  * the others minutes. */
@@ -66,6 +50,8 @@ struct report {
     struct measure measures[REPORT_MEASURES_MAX];
     struct condition conditions[REPORT_CONDITIONS_MAX]; /* all must hold */
     size_t column_count;                                /* columns of all measures, in their order */
+    size_t sketch_count;                                /* measures that have a sketch, too (sketch.h) */
+    size_t sketched[REPORT_MEASURES_MAX];               /* these measures, as indexes, in their order */
     bool is_additive;                                   /* all measures merge by adding each column */
     char *given;                                        /* lines behind "given ", owned; NULL: none */
     char *definition;                                   /* canonical text, owned */
@@ -98,6 +84,30 @@ static inline enum span report_cell(const struct report *r)
 static inline int64_t report_cell_ms(const struct report *r)
 {
     return r->layout == LAYOUT_MINUTE ? SECOND_MS : MINUTE_MS;
+}
+
+/* The bytes of one of its cells. */
+static inline size_t report_cell_bytes(const struct report *r)
+{
+    return sizeof(struct cell) + (r->column_count + r->sketch_count) * sizeof(int64_t);
+}
+
+/* A cell's sketch, by its index among the report's sketches; NULL: it is empty. */
+static inline const union sketch *report_sketch(const struct report *r, const struct part_report *pr,
+                                                const struct cell *c, size_t sketch)
+{
+    const int64_t place = c->value[r->column_count + sketch];
+    return place > 0 ? &pr->sketches[place - 1] : NULL;
+}
+
+/* The same for adding to it: an empty one gets a place. It moves when another gets one. */
+union sketch *report_open_sketch(const struct report *r, struct part_report *pr, struct cell *c,
+                                 size_t sketch);
+
+/* The measure of the sketch at an index among the report's sketches. */
+static inline const struct measure *report_sketched(const struct report *r, size_t sketch)
+{
+    return &r->measures[r->sketched[sketch]];
 }
 
 /* -1: there is none of that name. */

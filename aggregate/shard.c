@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#define NO_CELL           UINT32_MAX
-#define SLOTS_MIN         1024
-#define ARENA_CHUNK_BYTES ((size_t)256 << 10)
+#define NO_CELL            UINT32_MAX
+#define SLOTS_MIN          1024
+#define ARENA_CHUNK_BYTES  ((size_t)256 << 10)
+#define SKETCH_CHUNK_BYTES ((size_t)64 << 10)
 
 /* A slot of the hash table of series. A lookup compares the whole hash before it reads the key. Both tables
  * are no base/index.h, since the hot path prefetches their slots, and a slot leads to the series at once. */
@@ -60,7 +61,8 @@ static void part_init(struct part *p, uint32_t number, const struct report *repo
     *p = (struct part){.shard = number, .report_count = report_count};
     p->reports = xcalloc(report_count, sizeof *p->reports);
     for (size_t i = 0; i < report_count; i++)
-        p->reports[i].cells.stride = cells_stride(reports[i].column_count);
+        p->reports[i].cells.stride = report_cell_bytes(&reports[i]);
+    arena_init(&p->sketch_memory, SKETCH_CHUNK_BYTES);
     books_init(&p->books, report_count);
 }
 
@@ -69,8 +71,10 @@ static void part_fini(struct part *p)
     for (size_t i = 0; i < p->report_count; i++) {
         free(p->reports[i].cells.data);
         free(p->reports[i].added);
+        free(p->reports[i].sketches);
     }
     free(p->reports);
+    arena_fini(&p->sketch_memory);
     text_fini(&p->raw);
     books_fini(&p->books);
 }
@@ -202,7 +206,7 @@ static void grow_cell_index(struct table *t, const struct cells *cells)
 
 /* Finds the cell of another time than the series saw last, or begins it. */
 static struct cell *other_cell(struct table *t, struct cells *cells, struct series *s, uint32_t time,
-                               size_t columns)
+                               size_t values)
 {
     size_t at = cell_hash(s->number, time) & t->cell_mask;
     while (t->cell_index[at] != 0) {
@@ -221,7 +225,7 @@ static struct cell *other_cell(struct table *t, struct cells *cells, struct seri
     struct cell *c = cells_at(cells, cells->count++);
     c->series = s->number;
     c->time = time;
-    for (size_t i = 0; i < columns; i++)
+    for (size_t i = 0; i < values; i++)
         c->value[i] = 0;
     if (cells->count * 2 > t->cell_mask)
         grow_cell_index(t, cells);
@@ -237,7 +241,8 @@ static inline struct cell *find_cell(struct shard *sh, size_t report, struct ser
         if (c->series == s->number && c->time == time)
             return c;
     }
-    return other_cell(&sh->tables[report], cells, s, time, sh->reports[report].column_count);
+    const struct report *r = &sh->reports[report];
+    return other_cell(&sh->tables[report], cells, s, time, r->column_count + r->sketch_count);
 }
 
 static inline bool passes(const struct report *r, const struct event *ev)
@@ -262,10 +267,22 @@ static inline void add_sum(int64_t *value, const struct event *ev, enum field fi
         *value = value_add(*value, ev->number[field]);
 }
 
-/* Sums saturate; EVENT_NUMBER_MAX leaves room for 2^17 of the largest events in one cell. */
-static inline void add_measures(const struct table *t, const struct report *r, const struct event *ev,
-                                int64_t *value)
+/* Adds an event to the sketches of its cell. All keys of the call were looked up, so `scratch` is free. */
+static void add_sketches(struct shard *sh, size_t report, const struct event *ev, struct cell *c)
 {
+    const struct report *r = &sh->reports[report];
+    struct part_report *pr = &sh->open->reports[report];
+    for (size_t i = 0; i < r->sketch_count; i++)
+        measure_add_to_sketch(report_sketched(r, i), report_open_sketch(r, pr, c, i),
+                              &sh->open->sketch_memory, ev, sh->limits.dimension_bytes_max, sh->scratch);
+}
+
+/* Sums saturate; EVENT_NUMBER_MAX leaves room for 2^17 of the largest events in one cell. */
+static inline void add_measures(struct shard *sh, size_t report, const struct event *ev, struct cell *c)
+{
+    const struct table *t = &sh->tables[report];
+    const struct report *r = &sh->reports[report];
+    int64_t *value = c->value;
     if (LIKELY(t->counts_and_sums)) {
         value[0]++;
         add_sum(&value[1], ev, r->measures[1].field);
@@ -273,6 +290,8 @@ static inline void add_measures(const struct table *t, const struct report *r, c
     }
     for (size_t i = 0; i < r->measure_count; i++)
         measure_add(&r->measures[i], value + r->measures[i].column, ev);
+    if (r->sketch_count > 0)
+        add_sketches(sh, report, ev, c);
 }
 
 /* An event on its way into a report, and what is known about it so far. */
@@ -366,7 +385,7 @@ static void add_to_only(struct shard *sh, size_t report, const struct event *eve
     int64_t late_ms = late_before(sh, report);
     for (size_t i = 0; i < count; i++) {
         if (is_let_in(t, r, &events[i], late_ms))
-            add_measures(t, r, &events[i], find_cell(sh, report, t->only, time_of(t, &events[i]))->value);
+            add_measures(sh, report, &events[i], find_cell(sh, report, t->only, time_of(t, &events[i])));
     }
 }
 
@@ -403,7 +422,7 @@ void shard_add(struct shard *sh, const struct event *events, size_t count)
         find_all_series(sh, i, passages, passing);
         for (size_t k = 0; k < passing; k++) {
             struct passage *p = &passages[k];
-            add_measures(&sh->tables[i], r, p->ev, find_cell(sh, i, p->series, p->time)->value);
+            add_measures(sh, i, p->ev, find_cell(sh, i, p->series, p->time));
         }
     }
 }
@@ -434,6 +453,12 @@ static bool has_too_many_series(const struct shard *sh)
     return arena_bytes(&sh->keys) > sh->limits.key_bytes_max;
 }
 
+static bool has_too_many_sketches(const struct shard *sh)
+{
+    const size_t bytes = arena_bytes(&sh->open->sketch_memory);
+    return bytes > SKETCH_CHUNK_BYTES && bytes > sh->limits.sketch_bytes_max;
+}
+
 bool shard_is_full_of_raw(const struct shard *sh)
 {
     return sh->limits.raw_bytes_max > 0 && sh->open->raw.len >= sh->limits.raw_bytes_max;
@@ -445,7 +470,7 @@ bool shard_is_full(const struct shard *sh)
         if (sh->open->reports[i].cells.count >= sh->limits.cells_max)
             return true;
     }
-    return has_too_many_series(sh) || shard_is_full_of_raw(sh);
+    return has_too_many_series(sh) || has_too_many_sketches(sh) || shard_is_full_of_raw(sh);
 }
 
 bool shard_is_empty(const struct shard *sh)
@@ -524,7 +549,9 @@ void shard_give_back(struct shard *sh, struct part *part)
     for (size_t i = 0; i < part->report_count; i++) {
         part->reports[i].cells.count = 0;
         part->reports[i].added_count = 0;
+        part->reports[i].sketch_count = 0;
     }
+    arena_reset(&part->sketch_memory);
     text_clear(&part->raw);
     if (part->raw.capacity > power_above(sh->limits.raw_bytes_max))
         text_fini(&part->raw); /* larger than expected, as after long messages */
@@ -541,12 +568,14 @@ bool shard_must_wait(const struct shard *sh)
 
 size_t shard_bytes(const struct shard *sh)
 {
-    size_t bytes = arena_bytes(&sh->keys) + sh->parts[0].raw.capacity + sh->parts[1].raw.capacity;
+    size_t bytes = arena_bytes(&sh->keys) + sh->parts[0].raw.capacity + sh->parts[1].raw.capacity +
+                   arena_bytes(&sh->parts[0].sketch_memory) + arena_bytes(&sh->parts[1].sketch_memory);
     for (size_t i = 0; i < sh->report_count; i++) {
         bytes += (sh->tables[i].slot_mask + 1) * sizeof(struct slot);
         bytes += (sh->tables[i].cell_mask + 1) * sizeof(uint32_t);
         for (size_t p = 0; p < 2; p++)
-            bytes += sh->parts[p].reports[i].cells.capacity * sh->parts[p].reports[i].cells.stride;
+            bytes += sh->parts[p].reports[i].cells.capacity * sh->parts[p].reports[i].cells.stride +
+                     sh->parts[p].reports[i].sketch_capacity * sizeof(union sketch);
     }
     return bytes;
 }
@@ -554,14 +583,17 @@ size_t shard_bytes(const struct shard *sh)
 size_t shard_bytes_max(const struct report *reports, size_t report_count, const struct shard_limits *limits)
 {
     size_t bytes = limits->key_bytes_max + ARENA_CHUNK_BYTES;
+    size_t sketches = 0;
     if (limits->raw_bytes_max > 0)
         bytes += 2 * power_above(limits->raw_bytes_max); /* both parts */
     for (size_t i = 0; i < report_count; i++) {
         size_t series = reports[i].dimension_count > 0 ? limits->series_max : 1;
-        size_t cells = power_above(limits->cells_max) * cells_stride(reports[i].column_count);
+        size_t cells = power_above(limits->cells_max) * report_cell_bytes(&reports[i]);
         bytes += power_above(series * 4 / 3) * sizeof(struct slot);
         bytes += power_above(limits->cells_max * 2) * sizeof(uint32_t);
         bytes += 2 * (cells + power_above(series) * sizeof(struct series *)); /* both parts */
+        bytes += 2 * reports[i].sketch_count * power_above(limits->cells_max) * sizeof(union sketch);
+        sketches += reports[i].sketch_count;
     }
-    return bytes;
+    return bytes + (sketches > 0 ? 2 * (limits->sketch_bytes_max + SKETCH_CHUNK_BYTES) : 0);
 }

@@ -11,7 +11,7 @@
  * Seal    : shard_seal() swaps out all cells. Series stay, so that a known series costs nothing in the next
  *           batch. Two parts exist: while the writer applies one, the other fills.
  * Raw     : after shard_set_raw(), the open part also takes each event as a document.
- * Limits  : cells_max per report and batch, series_max per report, key_bytes_max, raw_bytes_max;
+ * Limits  : cells_max per report and batch, series_max per report, key_bytes_max, sketch_bytes_max, raw_bytes_max;
  *           shard_is_full() asks for a seal once a limit is reached, so a block of lines may overshoot it.
  * Threads : one at a time, no locks. A part is read by the writer between shard_seal() and
  *           shard_give_back().
@@ -32,7 +32,8 @@ struct shard_limits {
     size_t dimension_bytes_max; /* bytes of one dimension's text */
     /* per report, the time before which events are late; NULL: none is. Other threads may move it */
     const _Atomic int64_t *late_ms;
-    size_t raw_bytes_max; /* bytes of raw events between two seals; 0: there are no raw events */
+    size_t raw_bytes_max;    /* bytes of raw events between two seals; 0: there are no raw events */
+    size_t sketch_bytes_max; /* bytes of sketches in all reports between two seals */
 };
 
 struct shard;

@@ -120,9 +120,13 @@ static int parse_arguments(struct arguments *args, int argc, char **argv)
 
 static bool make_query(struct query *q, const struct arguments *args, const struct config *c, struct err *e)
 {
-    struct query_limits limits = {(uint64_t)c->query.rows_max,   (uint64_t)c->query.points_max,
-                                  (uint64_t)c->query.series_max, (uint64_t)c->query.response_bytes_max,
-                                  c->query.week_start,           0};
+    struct query_limits limits = {(uint64_t)c->query.rows_max,
+                                  (uint64_t)c->query.points_max,
+                                  (uint64_t)c->query.series_max,
+                                  (uint64_t)c->query.response_bytes_max,
+                                  (uint64_t)c->query.sketch_bytes_max,
+                                  c->query.week_start,
+                                  0};
     query_init(q, clock_wall_ms(&clock_system), &limits);
     q->bars = isatty(STDOUT_FILENO);
     for (size_t i = 0; i < args->parameter_count; i++) {

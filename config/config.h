@@ -94,14 +94,15 @@ struct config {
         bool preallocate_zeros; /* documents filled with zeros; false: shells */
     } store;
     struct {
-        int64_t flush_ms;      /* run: interval between seals */
-        int64_t flush_max_ms;  /* run: longest interval between seals, for a store that is slow */
-        int64_t batch_bytes;   /* import: input bytes after which a batch is sealed */
-        int64_t batch_ms;      /* import: time after which a batch is sealed */
-        int64_t cells_max;     /* cells in one batch, per report and thread */
-        int64_t series_max;    /* series cached in memory, per report and thread */
-        int64_t key_bytes_max; /* bytes of series' keys cached in memory, per thread */
-        int64_t raw_bytes_max; /* bytes of raw events in one batch, per thread */
+        int64_t flush_ms;         /* run: interval between seals */
+        int64_t flush_max_ms;     /* run: longest interval between seals, for a store that is slow */
+        int64_t batch_bytes;      /* import: input bytes after which a batch is sealed */
+        int64_t batch_ms;         /* import: time after which a batch is sealed */
+        int64_t cells_max;        /* cells in one batch, per report and thread */
+        int64_t series_max;       /* series cached in memory, per report and thread */
+        int64_t key_bytes_max;    /* bytes of series' keys cached in memory, per thread */
+        int64_t sketch_bytes_max; /* bytes of histograms and distinct counts in a batch, per thread */
+        int64_t raw_bytes_max;    /* bytes of raw events in one batch, per thread */
     } aggregate;
     struct {
         int64_t threads; /* 0: one per processor, at most 8 */
@@ -116,6 +117,7 @@ struct config {
         int64_t points_max; /* steps in one answer */
         int64_t series_max; /* series in one answer */
         int64_t response_bytes_max;
+        int64_t sketch_bytes_max; /* histograms and distinct counts of one answer */
         int64_t timeout_ms;
         enum weekday week_start;
     } query;

@@ -18,6 +18,7 @@ struct shard_limits backfill_limits(const struct config *c)
     limits.cells_max /= LIMITS_SHARE;
     limits.series_max /= LIMITS_SHARE;
     limits.key_bytes_max /= LIMITS_SHARE;
+    limits.sketch_bytes_max /= LIMITS_SHARE;
     limits.raw_bytes_max = 0;
     return limits;
 }

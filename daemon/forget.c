@@ -116,7 +116,7 @@ static void free_known(struct known *k)
 static const struct measure *find_fixed(const struct report *r)
 {
     for (size_t i = 0; i < r->measure_count; i++) {
-        if (!measure_is_sum(&r->measures[i]))
+        if (!measure_is_sum(&r->measures[i]) || r->measures[i].kind == MEASURE_DISTINCT)
             return &r->measures[i];
     }
     return NULL;

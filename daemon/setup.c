@@ -37,6 +37,7 @@ struct pipeline_options setup_pipeline(const struct config *c, size_t threads)
         .shard = {.cells_max = (size_t)c->aggregate.cells_max,
                   .series_max = (size_t)c->aggregate.series_max,
                   .key_bytes_max = (size_t)c->aggregate.key_bytes_max,
+                  .sketch_bytes_max = (size_t)c->aggregate.sketch_bytes_max,
                   .dimension_bytes_max = (size_t)c->limits.dimension_bytes_max,
                   .raw_bytes_max = has_raw(c) ? (size_t)c->aggregate.raw_bytes_max : 0},
         .clock = &clock_system,

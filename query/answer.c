@@ -2,11 +2,32 @@
 
 #include "aggregate/dimension.h"
 
-void answer_add_measure(struct answer *a, size_t measure)
+#include <inttypes.h>
+
+void answer_add_figure(struct answer *a, const struct figure *figure)
 {
-    a->measures[a->measure_count] = measure;
-    a->first[a->measure_count++] = a->column_count;
-    a->column_count += measure_column_count(&a->report->measures[measure]);
+    size_t i = 0;
+    while (i < a->measure_count && a->measures[i] != figure->measure)
+        i++;
+    if (i == a->measure_count) {
+        const struct measure *m = &a->report->measures[figure->measure];
+        a->measures[i] = figure->measure;
+        a->first[i] = a->column_count;
+        a->column_count += measure_column_count(m);
+        a->sketch_count += measure_has_sketch(m);
+        a->measure_count++;
+    }
+    a->figures[a->figure_count] = *figure;
+    a->figures[a->figure_count++].measure = i;
+}
+
+/* The index of an answered measure among the sketches of a row. */
+static size_t sketch_of(const struct answer *a, size_t measure)
+{
+    size_t sketch = 0;
+    for (size_t i = 0; i < measure; i++)
+        sketch += measure_has_sketch(&a->report->measures[a->measures[i]]);
+    return sketch;
 }
 
 void answer_merge(const struct answer *a, int64_t *row, const int64_t *columns)
@@ -17,17 +38,49 @@ void answer_merge(const struct answer *a, int64_t *row, const int64_t *columns)
     }
 }
 
-bool answer_value(const struct answer *a, size_t row, size_t measure, int128 *value)
+bool answer_merge_sketch(const struct answer *a, union sketch *row, struct arena *arena, size_t sketch,
+                         struct slice packed, uint64_t bytes_max, struct err *e)
 {
-    const int64_t *columns = &a->columns[row * a->column_count + a->first[measure]];
-    return measure_value(&a->report->measures[a->measures[measure]], columns, value);
+    size_t i = 0;
+    while (i < a->measure_count && a->measures[i] != a->report->sketched[sketch])
+        i++;
+    if (i == a->measure_count)
+        return true;
+    const struct measure *m = &a->report->measures[a->measures[i]];
+    if (!sketch_merge(measure_sketch_kind(m), &row[sketch_of(a, i)], arena, packed))
+        return err_set(
+            e, EX_DATAERR,
+            "the store is damaged: %s of report %s does not decode; check it by `tallyd verify --store-only`",
+            m->expression, a->report->name);
+    return bytes_max == 0 || arena_bytes(arena) <= bytes_max ||
+           err_set(e, EX_UNAVAILABLE,
+                   "the answer adds up more than %" PRIu64
+                   " bytes of histograms and distinct counts (query.sketches_max): ask for a longer step, a "
+                   "filter, "
+                   "or a report with fewer series",
+                   bytes_max);
 }
 
-const char *answer_text(const struct answer *a, size_t row, size_t measure, const char *absent,
+bool answer_figure(const struct answer *a, const int64_t *columns, const union sketch *sketches,
+                   size_t figure, int128 *value)
+{
+    const struct figure *f = &a->figures[figure];
+    const struct measure *m = &a->report->measures[a->measures[f->measure]];
+    const union sketch *s = measure_has_sketch(m) ? &sketches[sketch_of(a, f->measure)] : NULL;
+    return figure_value(f, m, columns + a->first[f->measure], s, value);
+}
+
+bool answer_value(const struct answer *a, size_t row, size_t figure, int128 *value)
+{
+    return answer_figure(a, &a->columns[row * a->column_count], &a->sketches[row * a->sketch_count], figure,
+                         value);
+}
+
+const char *answer_text(const struct answer *a, size_t row, size_t figure, const char *absent,
                         char buf[NUMBER_BYTES])
 {
     int128 value;
-    return answer_value(a, row, measure, &value) ? number_text(value, buf) : absent;
+    return answer_value(a, row, figure, &value) ? number_text(value, buf) : absent;
 }
 
 size_t answer_row(const struct answer *a, int64_t bucket_ms)
@@ -67,9 +120,9 @@ static size_t write_csv(const struct answer *a, bool is_raw, size_t bytes_max, s
         text_printf(out, "%s%s", d > 0 ? "," : "", a->report->dimensions[d].name);
     if (!a->of_series)
         text_puts(out, "time");
-    for (size_t m = 0; m < a->measure_count; m++)
+    for (size_t m = 0; m < a->figure_count; m++)
         text_printf(out, "%s%s", m == 0 && a->of_series && dimensions == 0 ? "" : ",",
-                    a->every_measure ? a->report->measures[a->measures[m]].name : "value");
+                    a->has_names ? a->figures[m].name : "value");
     text_putc(out, '\n');
     for (size_t row = 0; row < a->row_count; row++) {
         for (size_t d = 0; a->of_series && d < dimensions; d++) {
@@ -79,7 +132,7 @@ static size_t write_csv(const struct answer *a, bool is_raw, size_t bytes_max, s
         }
         if (!a->of_series)
             text_puts(out, zone_iso(a->zone, answer_time(a, row), iso));
-        for (size_t m = 0; m < a->measure_count; m++)
+        for (size_t m = 0; m < a->figure_count; m++)
             text_printf(out, "%s%s", m == 0 && a->of_series && dimensions == 0 ? "" : ",",
                         answer_text(a, row, m, "", number));
         text_putc(out, '\n');
@@ -107,10 +160,10 @@ static void write_json_head(const struct answer *a, struct text *out)
     text_puts(out, "{\"report\":");
     text_json(out, slice_text(a->report->name));
     text_puts(out, ",\"measures\":[");
-    for (size_t m = 0; m < a->measure_count; m++) {
+    for (size_t m = 0; m < a->figure_count; m++) {
         if (m > 0)
             text_putc(out, ',');
-        text_json(out, slice_text(a->report->measures[a->measures[m]].name));
+        text_json(out, slice_text(a->figures[m].name));
     }
     text_puts(out, "],\"step\":");
     if (a->has_step)
@@ -152,7 +205,7 @@ static size_t write_json(const struct answer *a, size_t bytes_max, struct text *
         } else {
             text_printf(out, "[\"%s\"", zone_iso(a->zone, answer_time(a, row), iso));
         }
-        for (size_t m = 0; m < a->measure_count; m++)
+        for (size_t m = 0; m < a->figure_count; m++)
             text_printf(out, "%s%s", m > 0 || !a->of_series ? "," : "",
                         answer_text(a, row, m, "null", number));
         text_puts(out, a->of_series ? "]}" : "]");

@@ -99,12 +99,12 @@ static int label_width(const struct answer *a, size_t column)
     return width < LABEL_CHARS_MAX ? width : LABEL_CHARS_MAX;
 }
 
-static int value_width(const struct answer *a, size_t measure)
+static int value_width(const struct answer *a, size_t figure)
 {
     char number[NUMBER_BYTES];
-    int width = (int)strlen(a->report->measures[a->measures[measure]].name);
+    int width = (int)strlen(a->figures[figure].name);
     for (size_t row = 0; row < a->row_count; row++) {
-        int digits = (int)strlen(answer_text(a, row, measure, ABSENT, number));
+        int digits = (int)strlen(answer_text(a, row, figure, ABSENT, number));
         width = digits > width ? digits : width;
     }
     return width;
@@ -146,7 +146,7 @@ static void put_title(const struct answer *a, struct text *out)
 
 size_t answer_table(const struct answer *a, bool bars, size_t bytes_max, struct text *out)
 {
-    int label_widths[REPORT_DIMENSIONS_MAX], value_widths[REPORT_MEASURES_MAX];
+    int label_widths[REPORT_DIMENSIONS_MAX], value_widths[ANSWER_FIGURES_MAX];
     char number[NUMBER_BYTES];
     struct text shown = {0};
     size_t row = 0;
@@ -156,16 +156,15 @@ size_t answer_table(const struct answer *a, bool bars, size_t bytes_max, struct 
         label_widths[c] = label_width(a, c);
         put_label(slice_text(label_name(a, c)), label_widths[c] + 2, out);
     }
-    for (size_t m = 0; m < a->measure_count; m++) {
+    for (size_t m = 0; m < a->figure_count; m++) {
         value_widths[m] = value_width(a, m);
-        text_printf(out, "%s%*s", m > 0 ? "  " : "", value_widths[m],
-                    a->report->measures[a->measures[m]].name);
+        text_printf(out, "%s%*s", m > 0 ? "  " : "", value_widths[m], a->figures[m].name);
     }
     text_putc(out, '\n');
     for (; row < a->row_count && out->len <= bytes_max; row++) {
         for (size_t c = 0; c < label_count(a); c++)
             put_label(label_of(a, row, c, &shown), label_widths[c] + 2, out);
-        for (size_t m = 0; m < a->measure_count; m++)
+        for (size_t m = 0; m < a->figure_count; m++)
             text_printf(out, "%s%*s", m > 0 ? "  " : "", value_widths[m],
                         answer_text(a, row, m, ABSENT, number));
         if (bars)

@@ -28,20 +28,40 @@ static bool bind_report(struct bound *b, struct err *e)
     return true;
 }
 
+static void add_usual(struct answer *a, size_t measure)
+{
+    struct figure f;
+    for (size_t i = 0; figure_usual(&f, a->report, measure, i); i++)
+        answer_add_figure(a, &f);
+}
+
 static bool bind_measures(struct bound *b, struct err *e)
 {
     const struct report *r = b->answer.report;
     struct answer *a = &b->answer;
-    const char *names[REPORT_MEASURES_MAX + 2] = {0};
-    int found = b->query->measure.len == 0 ? 0 : report_find_measure(r, b->query->measure);
-    a->every_measure = found < 0 && slice_is(b->query->measure, "all");
+    const struct slice name = b->query->measure;
+    struct figure f = {.kind = FIGURE_VALUE};
+    const bool is_all = slice_is(name, "all") && report_find_measure(r, name) < 0;
+    if (!is_all && name.len > 0 && !figure_parse(&f, r, name, e))
+        return false;
     for (size_t m = 0; m < r->measure_count; m++) {
-        names[m] = r->measures[m].name;
-        if (a->every_measure || (int)m == found)
-            answer_add_measure(a, m);
+        if (is_all || (f.kind == FIGURE_VALUE && m == f.measure))
+            add_usual(a, m);
     }
-    names[r->measure_count] = "all";
-    return a->measure_count > 0 || unknown_name(e, "measure", b->query->measure, names);
+    if (a->figure_count == 0)
+        answer_add_figure(a, &f);
+    a->has_names = is_all || a->figure_count > 1;
+    return true;
+}
+
+/* Series are ranked by one figure. */
+static bool check_ranked(const struct bound *b, struct err *e)
+{
+    const struct answer *a = &b->answer;
+    return !a->of_series || a->figures[0].kind != FIGURE_QUANTILE || a->figure_count == 1 ||
+           a->measure_count > 1 ||
+           err_set(e, EX_USAGE, "measure: series are ranked by one figure: ask for one of %s, such as %s",
+                   a->report->measures[a->measures[0]].name, a->figures[FIGURE_USUAL - 1].name);
 }
 
 static bool bind_filters(struct bound *b, struct err *e)
@@ -101,7 +121,7 @@ bool bound_fill(struct bound *b, struct err *e)
         return err_set(e, EX_USAGE, "top ranks series over the whole range: leave out the step");
     b->answer.of_series = q->top > 0;
     return bind_report(b, e) && store_watermarks(b->store, b->report, &b->watermarks, e) &&
-           bind_measures(b, e) && bind_filters(b, e) && bind_range(b, e);
+           bind_measures(b, e) && check_ranked(b, e) && bind_filters(b, e) && bind_range(b, e);
 }
 
 void bound_widen(struct bound *b)

@@ -25,4 +25,4 @@ void bound_widen(struct bound *b);
 bool bound_check_bytes(const struct query *q, struct text *out, size_t before, struct err *e) MUST_CHECK;
 /* Scan tiles. It refuses tiles with expired time buckets. The query's limit of rows is for all scans. */
 bool bound_scan(const struct bound *b, const struct series_set *set, const struct tiles *tiles, scan_fn *fn,
-                void *context, struct query_stats *stats, struct err *e) MUST_CHECK;
+                sketch_fn *sketch, void *context, struct query_stats *stats, struct err *e) MUST_CHECK;

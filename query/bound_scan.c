@@ -10,6 +10,7 @@ struct scanning {
     const struct tiles_scan *scan;
     size_t columns; /* columns of a report without sums and counts, else 0 */
     scan_fn *fn;
+    sketch_fn *sketch;
     void *context;
 };
 
@@ -39,6 +40,14 @@ static void pass_bucket(void *context, uint32_t series, int64_t bucket_ms, const
         return;
     if (g->scan->tile_count == 1 || tiles_has(g->scan, bucket_ms))
         g->fn(g->context, series, bucket_ms, values);
+}
+
+static bool pass_sketch(void *context, uint32_t series, int64_t bucket_ms, size_t sketch, struct slice packed,
+                        struct err *e)
+{
+    const struct scanning *g = context;
+    return (g->scan->tile_count > 1 && !tiles_has(g->scan, bucket_ms)) ||
+           g->sketch(g->context, series, bucket_ms, sketch, packed, e);
 }
 
 /* A step longer than the answer's, which reads longer time buckets than `resolution`; NULL: none. */
@@ -92,17 +101,21 @@ static bool run(const struct bound *b, const struct series_set *set, struct scan
                 struct query_read *read, struct err *e)
 {
     const struct tiles_scan *ts = g->scan;
-    struct scan scan = {b->report, ts->resolution, ts->from_ms, ts->to_ms, *set, rows_max, 0};
+    struct scan scan = {b->report, ts->resolution, ts->from_ms, ts->to_ms, *set, rows_max, 0, NULL};
     for (size_t i = 0; i < b->answer.measure_count; i++)
         scan.measures |= (uint32_t)1 << b->answer.measures[i];
+    if (b->answer.sketch_count > 0)
+        scan.sketch = pass_sketch;
     *read = (struct query_read){ts->resolution, ts->from_ms, ts->to_ms, {0}};
     if (store_scan(b->store, &scan, pass_bucket, g, &read->stats, e))
         return true;
-    return e->code == EX_UNAVAILABLE && !e->retryable ? refuse_rows(b, ts->resolution, e) : false;
+    return e->code == EX_UNAVAILABLE && !e->retryable && read->stats.rows >= rows_max
+               ? refuse_rows(b, ts->resolution, e)
+               : false;
 }
 
 bool bound_scan(const struct bound *b, const struct series_set *set, const struct tiles *tiles, scan_fn *fn,
-                void *context, struct query_stats *stats, struct err *e)
+                sketch_fn *sketch, void *context, struct query_stats *stats, struct err *e)
 {
     size_t count;
     const struct plan_tile *gone = tiles_find_gone(tiles, b->watermarks.before_ms);
@@ -111,7 +124,7 @@ bool bound_scan(const struct bound *b, const struct series_set *set, const struc
     struct tiles_scan *scans = tiles_scans(tiles, &count);
     bool good = true;
     for (size_t i = 0; good && i < count; i++) {
-        struct scanning g = {&scans[i], columns_without_sums(b->answer.report), fn, context};
+        struct scanning g = {&scans[i], columns_without_sums(b->answer.report), fn, sketch, context};
         struct query_read read;
         good = run(b, set, &g, b->query->limits.rows_max - stats->total.rows, &read, e);
         stats->total.rows += read.stats.rows;

@@ -30,10 +30,11 @@ enum query_format { QUERY_TABLE, QUERY_CSV, QUERY_CSV_RAW, QUERY_JSON };
 
 /* `query.*` of the configuration. */
 struct query_limits {
-    uint64_t rows_max;       /* rows read from the store */
-    uint64_t points_max;     /* steps in the answer */
-    uint64_t series_max;     /* series in the answer */
-    uint64_t bytes_max;      /* bytes of the answer's text; 0: no limit */
+    uint64_t rows_max;     /* rows read from the store */
+    uint64_t points_max;   /* steps in the answer */
+    uint64_t series_max;   /* series in the answer */
+    uint64_t bytes_max;    /* bytes of the answer's text; 0: no limit */
+    uint64_t sketches_max; /* bytes of histograms and distinct counts that one answer adds up; 0: no limit */
     enum weekday week_start; /* first day of a week, unless the query names one */
     int64_t timeout_ms;      /* time for one question by HTTP; 0: no limit */
 };
@@ -46,7 +47,8 @@ struct query_filter {
 struct query {
     struct query_limits limits;
     int64_t now_ms;
-    struct slice report, measure; /* names; measure "": the report's first; "all": every measure */
+    struct slice report,
+        measure; /* names; measure: a figure (figure.h); "": the report's first; "all": all */
     struct query_filter filters[REPORT_DIMENSIONS_MAX];
     size_t filter_count;
     const struct zone *zone;

@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#define SKETCHES_CHUNK_BYTES ((size_t)16 << 10)
+
 static bool is_of_cells(const struct answer *a, int64_t ms, struct err *e)
 {
     char iso[ZONE_ISO_BYTES];
@@ -69,16 +71,34 @@ static bool make_rows(struct bound *b, struct err *e)
         make_one(b);
     else if (!make_steps(b, e))
         return false;
-    if (!a->of_series)
+    if (!a->of_series) {
         a->columns = xcalloc(a->row_count * a->column_count, sizeof *a->columns);
+        a->sketches = xcalloc(a->row_count * a->sketch_count + 1, sizeof *a->sketches);
+    }
     return true;
 }
 
+/* Rows of time that a scan fills. */
+struct filling {
+    struct answer *a;
+    struct arena sketch_memory;
+    uint64_t sketches_max;
+};
+
 static void add_to_row(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
-    struct answer *a = context;
+    const struct answer *a = ((struct filling *)context)->a;
     (void)series;
     answer_merge(a, &a->columns[answer_row(a, bucket_ms) * a->column_count], values);
+}
+
+static bool add_sketch_to_row(void *context, uint32_t series, int64_t bucket_ms, size_t sketch,
+                              struct slice packed, struct err *e)
+{
+    struct filling *f = context;
+    (void)series;
+    return answer_merge_sketch(f->a, &f->a->sketches[answer_row(f->a, bucket_ms) * f->a->sketch_count],
+                               &f->sketch_memory, sketch, packed, f->sketches_max, e);
 }
 
 /* Rank series by the store's cached ranking, or by a scan of the matching series. */
@@ -88,13 +108,13 @@ static bool rank_series(struct bound *b, struct top *top, const struct match *ma
     int64_t total[MEASURE_COLUMNS_MAX] = {0};
     bool is_cached;
     return cached_ranking_series(b, &match->set, b->query->top, top_scan, top, total, stats, &is_cached, e) &&
-           (is_cached || bound_scan(b, &match->set, tiles, top_scan, top, stats, e)) &&
+           (is_cached || bound_scan(b, &match->set, tiles, top_scan, top_scan_sketch, top, stats, e)) &&
            top_finish(top, b->store, b->report, b->query->top, &b->answer, e);
 }
 
 /* Scan the matching series, if there are any, into the rows of the answer. */
-static bool find_rows(struct bound *b, struct top *top, const struct match *match, struct query_stats *stats,
-                      struct err *e)
+static bool find_rows(struct bound *b, struct top *top, struct filling *filling, const struct match *match,
+                      struct query_stats *stats, struct err *e)
 {
     struct answer *a = &b->answer;
     struct tiles tiles = {0};
@@ -103,8 +123,9 @@ static bool find_rows(struct bound *b, struct top *top, const struct match *matc
     for (size_t i = 0; (stats->every_series || match->count > 0) && i < a->row_count; i++)
         tiles_add(&tiles, report_cell(a->report), a->starts[i],
                   i + 1 < a->row_count ? a->starts[i + 1] : a->to_ms);
-    bool good = a->of_series ? rank_series(b, top, match, &tiles, stats, e)
-                             : bound_scan(b, &match->set, &tiles, add_to_row, a, stats, e);
+    bool good = a->of_series
+                    ? rank_series(b, top, match, &tiles, stats, e)
+                    : bound_scan(b, &match->set, &tiles, add_to_row, add_sketch_to_row, filling, stats, e);
     tiles_fini(&tiles);
     return good;
 }
@@ -156,15 +177,19 @@ bool query_run(struct store *st, const struct query *q, struct text *out, struct
     *stats = (struct query_stats){0};
     if (!bound_fill(&b, e))
         return false;
-    top_init(&top, &b.answer);
+    struct filling filling = {.a = &b.answer, .sketches_max = q->limits.sketches_max};
+    arena_init(&filling.sketch_memory, SKETCHES_CHUNK_BYTES);
+    top_init(&top, &b.answer, q->limits.sketches_max);
     bool good = make_rows(&b, e) && match_series(&match, st, b.report, b.values, e) &&
-                find_rows(&b, &top, &match, stats, e) && find_missed(&b, stats, e) &&
+                find_rows(&b, &top, &filling, &match, stats, e) && find_missed(&b, stats, e) &&
                 write_answer(&b, out, e);
     match_fini(&match);
     top_fini(&top);
     free(b.answer.starts);
     free(b.answer.columns);
+    free(b.answer.sketches);
     free(b.answer.keys);
+    arena_fini(&filling.sketch_memory);
     return good;
 }
 

@@ -20,6 +20,7 @@ struct ranking {
     bool has_before;
     int64_t before_ms;                                                     /* start of the period before */
     int64_t total[MEASURE_COLUMNS_MAX], total_before[MEASURE_COLUMNS_MAX]; /* columns of all series */
+    union sketch total_sketch, total_sketch_before;
 };
 
 bool ranking_set(struct query *q, struct slice name, struct slice value, struct err *e)
@@ -39,6 +40,14 @@ static void scan_period(void *context, uint32_t series, int64_t bucket_ms, const
 {
     struct ranking *r = context;
     top_scan(bucket_ms < r->bound.answer.from_ms ? &r->before : &r->now, series, bucket_ms, values);
+}
+
+static bool scan_period_sketch(void *context, uint32_t series, int64_t bucket_ms, size_t sketch,
+                               struct slice packed, struct err *e)
+{
+    struct ranking *r = context;
+    return top_scan_sketch(bucket_ms < r->bound.answer.from_ms ? &r->before : &r->now, series, bucket_ms,
+                           sketch, packed, e);
 }
 
 /* Add the tiles of the period before; false: it has expired. If only longer buckets are left at its start, it
@@ -72,10 +81,10 @@ static bool scan_both(struct ranking *r, struct err *e)
     if (r->has_before)
         r->has_before = add_before(r, &tiles);
     tiles_add(&tiles, report_cell(a->report), a->from_ms, a->to_ms);
-    bool good = bound_scan(b, &r->match.set, &tiles, scan_period, r, &stats, e);
+    bool good = bound_scan(b, &r->match.set, &tiles, scan_period, scan_period_sketch, r, &stats, e);
     tiles_fini(&tiles);
-    top_total(&r->now, r->total);
-    top_total(&r->before, r->total_before);
+    top_total(&r->now, r->total, &r->total_sketch);
+    top_total(&r->before, r->total_before, &r->total_sketch_before);
     return good;
 }
 
@@ -100,8 +109,8 @@ static bool scan_before(struct ranking *r, const struct tiles *tiles, bool all, 
     for (size_t row = 0; row < a->row_count; row++)
         bits[r->now.shown[row] / 64] |= (uint64_t)1 << r->now.shown[row] % 64;
     set.bits = bits;
-    bool good =
-        (!all && a->row_count == 0) || bound_scan(&r->bound, &set, tiles, top_scan, &r->before, &stats, e);
+    bool good = (!all && a->row_count == 0) ||
+                bound_scan(&r->bound, &set, tiles, top_scan, top_scan_sketch, &r->before, &stats, e);
     free(bits);
     return good;
 }
@@ -121,7 +130,7 @@ static bool find_before(struct ranking *r, struct err *e)
     if (good && is_cached)
         memcpy(r->total_before, total, sizeof total);
     else if (good)
-        top_total(&r->before, r->total_before);
+        top_total(&r->before, r->total_before, &r->total_sketch_before);
     tiles_fini(&tiles);
     return good;
 }
@@ -144,12 +153,9 @@ static const struct measure *measure_of(const struct ranking *r)
     return &a->report->measures[a->measures[0]];
 }
 
-/* Write a value; `absent` if it is absent, or if `columns` is NULL. */
-static void write_value(const struct ranking *r, const int64_t *columns, const char *absent, struct text *out)
+static void write_value(bool is_there, int128 value, const char *absent, struct text *out)
 {
     char number[NUMBER_BYTES];
-    int128 value;
-    bool is_there = columns != NULL && measure_value(measure_of(r), columns, &value);
     text_puts(out, is_there ? number_text(value, number) : absent);
 }
 
@@ -169,12 +175,15 @@ static void write_figures(const struct ranking *r, size_t row, const char *const
                           struct text *out)
 {
     const struct answer *a = &r->bound.answer;
+    int128 value = 0;
+    bool is_there = answer_value(a, row, 0, &value);
     text_puts(out, leads[0]);
-    write_value(r, &a->columns[row * a->column_count], absent, out);
+    write_value(is_there, value, absent, out);
     text_puts(out, leads[1]);
     write_share(r, row, absent, out);
     text_puts(out, leads[2]);
-    write_value(r, top_columns(&r->before, r->now.shown[row]), absent, out);
+    is_there = top_value(&r->before, r->now.shown[row], &value);
+    write_value(is_there, value, absent, out);
 }
 
 static void write_csv(const struct ranking *r, struct text *out)
@@ -204,13 +213,15 @@ static void write_series(const struct ranking *r, size_t row, struct text *out)
 }
 
 static void write_period(const struct ranking *r, int64_t from_ms, int64_t to_ms, const int64_t *total,
-                         struct text *out)
+                         const union sketch *sketch, struct text *out)
 {
+    int128 value = 0;
+    bool is_there = answer_figure(&r->bound.answer, total, sketch, 0, &value);
     const struct zone *zone = r->bound.answer.zone;
     char from[ZONE_ISO_BYTES], to[ZONE_ISO_BYTES];
     text_printf(out, "\"from\":\"%s\",\"to\":\"%s\",\"total\":", zone_iso(zone, from_ms, from),
                 zone_iso(zone, to_ms, to));
-    write_value(r, total, "null", out);
+    write_value(is_there, value, "null", out);
 }
 
 static void write_json(const struct ranking *r, struct text *out)
@@ -219,13 +230,13 @@ static void write_json(const struct ranking *r, struct text *out)
     text_puts(out, "{\"report\":");
     text_json(out, slice_text(a->report->name));
     text_puts(out, ",\"measure\":");
-    text_json(out, slice_text(measure_of(r)->name));
+    text_json(out, slice_text(a->figures[0].name));
     text_putc(out, ',');
-    write_period(r, a->from_ms, a->to_ms, r->total, out);
+    write_period(r, a->from_ms, a->to_ms, r->total, &r->total_sketch, out);
     text_puts(out, ",\"before\":");
     if (r->has_before) {
         text_putc(out, '{');
-        write_period(r, r->before_ms, a->from_ms, r->total_before, out);
+        write_period(r, r->before_ms, a->from_ms, r->total_before, &r->total_sketch_before, out);
         text_putc(out, '}');
     } else {
         text_puts(out, "null");
@@ -244,7 +255,7 @@ static bool bind(struct ranking *r, struct err *e)
     ASSERT(r->bound.query->top > 0);
     if (!bound_fill(&r->bound, e))
         return false;
-    if (a->every_measure)
+    if (a->figure_count > 1)
         return err_set(e, EX_USAGE, "measure: found all, expected one: series are ranked by one measure");
     bound_widen(&r->bound);
     r->before_ms = a->from_ms - (a->to_ms - a->from_ms);
@@ -259,8 +270,8 @@ bool ranking_run(struct store *st, const struct query *q, struct text *out, stru
     size_t before = out->len;
     if (!bind(&r, e))
         return false;
-    top_init(&r.now, a);
-    top_init(&r.before, a);
+    top_init(&r.now, a, q->limits.sketches_max);
+    top_init(&r.before, a, q->limits.sketches_max);
     bool good = match_series(&r.match, st, r.bound.report, r.bound.values, e) && rank(&r, e);
     if (good) {
         if (q->format == QUERY_CSV || q->format == QUERY_CSV_RAW)
@@ -273,6 +284,7 @@ bool ranking_run(struct store *st, const struct query *q, struct text *out, stru
     top_fini(&r.now);
     top_fini(&r.before);
     free(a->columns);
+    free(a->sketches);
     free(a->keys);
     return good;
 }

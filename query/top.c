@@ -17,17 +17,21 @@ struct ranked {
     struct slice key;
 };
 
-void top_init(struct top *t, const struct answer *a)
+void top_init(struct top *t, const struct answer *a, uint64_t sketches_max)
 {
     const struct measure *m = &a->report->measures[a->measures[0]];
-    *t = (struct top){.answer = a};
-    t->is_plain = a->measure_count == 1 && measure_column_count(m) == 1 && measure_is_additive(m);
+    *t = (struct top){.answer = a, .sketches_max = sketches_max};
+    t->is_plain = a->measure_count == 1 && measure_column_count(m) == 1 && measure_is_additive(m) &&
+                  a->sketch_count == 0;
     arena_init(&t->keys, KEYS_CHUNK_BYTES);
+    arena_init(&t->sketch_memory, KEYS_CHUNK_BYTES);
 }
 
 void top_fini(struct top *t)
 {
     free(t->rows);
+    free(t->sketches);
+    arena_fini(&t->sketch_memory);
     free(t->places);
     free(t->shown);
     arena_fini(&t->keys);
@@ -36,6 +40,11 @@ void top_fini(struct top *t)
 static int64_t *row_at(const struct top *t, size_t row)
 {
     return &t->rows[row * (1 + t->answer->column_count)];
+}
+
+static union sketch *sketches_at(const struct top *t, size_t row)
+{
+    return t->answer->sketch_count > 0 ? &t->sketches[row * t->answer->sketch_count] : NULL;
 }
 
 /* Grow `places` in large steps, since series mostly come one after the other. */
@@ -51,6 +60,11 @@ static int64_t *add_row(struct top *t, uint32_t series)
     size_t width = 1 + t->answer->column_count;
     if ((t->count + 1) * width > t->capacity)
         t->rows = xgrow(t->rows, &t->capacity, (t->count + 1) * width, sizeof *t->rows);
+    const size_t sketches = t->answer->sketch_count;
+    if (sketches > 0) {
+        t->sketches = xgrow(t->sketches, &t->sketch_capacity, (t->count + 1) * sketches, sizeof *t->sketches);
+        memset(&t->sketches[t->count * sketches], 0, sketches * sizeof *t->sketches);
+    }
     int64_t *row = row_at(t, t->count++);
     row[0] = series;
     for (size_t i = 1; i < width; i++)
@@ -78,15 +92,54 @@ void top_scan(void *top, uint32_t series, int64_t bucket_ms, const int64_t *colu
     merge(t, (place > 0 ? row_at(t, place - 1) : add_row(t, series)) + 1, columns);
 }
 
-const int64_t *top_columns(const struct top *t, uint32_t series)
+bool top_scan_sketch(void *top, uint32_t series, int64_t bucket_ms, size_t sketch, struct slice packed,
+                     struct err *e)
 {
-    uint32_t place = series < t->place_count ? t->places[series] : 0;
-    return place > 0 ? row_at(t, place - 1) + 1 : NULL;
+    struct top *t = top;
+    (void)bucket_ms;
+    ASSERT(series < t->place_count && t->places[series] > 0); /* its columns came before */
+    return answer_merge_sketch(t->answer, sketches_at(t, t->places[series] - 1), &t->sketch_memory, sketch,
+                               packed, t->sketches_max, e);
 }
 
-void top_total(const struct top *t, int64_t *columns)
+/* The row of a series; SIZE_MAX: no scan named it. */
+static size_t row_of(const struct top *t, uint32_t series)
+{
+    uint32_t place = series < t->place_count ? t->places[series] : 0;
+    return place > 0 ? place - 1 : SIZE_MAX;
+}
+
+bool top_value(const struct top *t, uint32_t series, int128 *value)
+{
+    size_t row = row_of(t, series);
+    return row != SIZE_MAX && answer_figure(t->answer, row_at(t, row) + 1, sketches_at(t, row), 0, value);
+}
+
+/* Merge the sketches of all rows. */
+static void total_sketches(struct top *t, union sketch *sketches)
 {
     const struct answer *a = t->answer;
+    struct text packed = {0};
+    for (size_t i = 0, sketch = 0; i < a->measure_count; i++) {
+        const struct measure *m = &a->report->measures[a->measures[i]];
+        if (!measure_has_sketch(m))
+            continue;
+        for (size_t row = 0; row < t->count; row++) {
+            text_clear(&packed);
+            sketch_pack(measure_sketch_kind(m), &sketches_at(t, row)[sketch], &packed);
+            bool is_good = sketch_merge(measure_sketch_kind(m), &sketches[sketch], &t->sketch_memory,
+                                        text_slice(&packed));
+            ASSERT(is_good);
+        }
+        sketch++;
+    }
+    text_fini(&packed);
+}
+
+void top_total(struct top *t, int64_t *columns, union sketch *sketches)
+{
+    const struct answer *a = t->answer;
+    total_sketches(t, sketches);
     for (size_t row = 0; row < t->count; row++) {
         if (t->is_plain) {
             columns[0] = value_add(columns[0], row_at(t, row)[1]);
@@ -101,13 +154,14 @@ void top_total(const struct top *t, int64_t *columns)
 /* The rank of a series; RANK_NONE: it is left out. */
 static int128 rank_of(const struct top *t, size_t row)
 {
-    const struct measure *m = &t->answer->report->measures[t->answer->measures[0]];
+    const struct answer *a = t->answer;
     int128 value = row_at(t, row)[1];
     if (t->is_plain)
         return value == 0 ? RANK_NONE : value;
-    if (!measure_value(m, row_at(t, row) + 1, &value))
+    if (!answer_figure(a, row_at(t, row) + 1, sketches_at(t, row), 0, &value))
         return RANK_ABSENT;
-    return value == 0 && (m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM) ? RANK_NONE : value;
+    return value == 0 && figure_is_amount(&a->figures[0], &a->report->measures[a->measures[0]]) ? RANK_NONE
+                                                                                                : value;
 }
 
 static bool is_less(const void *a, const void *b)
@@ -172,13 +226,18 @@ static bool read_keys(struct top *t, struct store *st, size_t report, struct ran
 
 static void fill_rows(struct top *t, const struct ranked *ranked, size_t count, struct answer *a)
 {
-    size_t row_bytes = a->column_count * sizeof *a->columns;
+    const size_t row_bytes = a->column_count * sizeof *a->columns,
+                 sketches_bytes = a->sketch_count * sizeof *a->sketches;
     a->row_count = count;
     a->columns = xmalloc(count * row_bytes);
+    a->sketches = a->sketch_count > 0 ? xmalloc(count * sketches_bytes) : NULL;
     a->keys = xmalloc(count * sizeof *a->keys);
     t->shown = xmalloc(count * sizeof *t->shown);
     for (size_t row = 0; row < count; row++) {
-        memcpy(a->columns + row * a->column_count, top_columns(t, ranked[row].series), row_bytes);
+        const size_t from = row_of(t, ranked[row].series);
+        memcpy(a->columns + row * a->column_count, row_at(t, from) + 1, row_bytes);
+        if (a->sketch_count > 0)
+            memcpy(a->sketches + row * a->sketch_count, sketches_at(t, from), sketches_bytes);
         a->keys[row] = ranked[row].key;
         t->shown[row] = ranked[row].series;
     }

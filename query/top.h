@@ -16,20 +16,28 @@ struct top {
     bool is_plain;               /* fast path: one measure, whose value is its only column, added up */
     int64_t *rows;               /* per series that a scan named: its number, and the answer's columns */
     size_t count, capacity;
-    uint32_t *places; /* by series number: its row in `rows`, from 1; 0: none */
+    union sketch *sketches; /* per row: the sketches of the answer */
+    size_t sketch_capacity;
+    struct arena sketch_memory;
+    uint64_t sketches_max; /* bytes of them; 0: no limit */
+    uint32_t *places;      /* by series number: its row in `rows`, from 1; 0: none */
     size_t place_count;
     struct arena keys;
     uint32_t *shown; /* by row of the answer: the series number */
 };
 
-void top_init(struct top *t, const struct answer *a);
+void top_init(struct top *t, const struct answer *a, uint64_t sketches_max);
 void top_fini(struct top *t);
 /* Merge a row of all the report's columns into a series; a scan_fn for store_scan(). */
 void top_scan(void *top, uint32_t series, int64_t bucket_ms, const int64_t *columns);
-/* The answer's columns of one series; NULL: no scan named it. */
-const int64_t *top_columns(const struct top *t, uint32_t series);
-/* Merge the answer's columns of all series into `columns`, which must be zeros. */
-void top_total(const struct top *t, int64_t *columns);
-/* Fill at most `rows_max` rows of `a`; their keys live as long as `t`. */
+/* Merge a sketch into a series; a sketch_fn. */
+bool top_scan_sketch(void *top, uint32_t series, int64_t bucket_ms, size_t sketch, struct slice packed,
+                     struct err *e) MUST_CHECK;
+/* The answer's first figure of one series; false: it is absent, or no scan named the series. */
+bool top_value(const struct top *t, uint32_t series, int128 *value);
+/* Merge the answer's columns of all series into `columns`, and their sketches into `sketches`, whose memory is
+ * t's. Both must be zeros. */
+void top_total(struct top *t, int64_t *columns, union sketch *sketches);
+/* Fill at most `rows_max` rows of `a`; their keys and sketches live as long as `t`. */
 bool top_finish(struct top *t, struct store *st, size_t report, uint64_t rows_max, struct answer *a,
                 struct err *e) MUST_CHECK;

@@ -32,6 +32,11 @@ static inline bool series_set_has(const struct series_set *set, uint32_t series)
     return series < set->bits_max && (set->bits[series / 64] >> (series % 64) & 1);
 }
 
+/* A packed sketch (aggregate/sketch.h) of a time bucket, by its index among the report's sketches. It comes
+ * behind the scan_fn's call for the bucket, if it is not empty. False ends the scan with *e. */
+typedef bool sketch_fn(void *context, uint32_t series, int64_t bucket_ms, size_t sketch, struct slice packed,
+                       struct err *e);
+
 struct scan {
     size_t report;          /* index in store.reports */
     enum span resolution;   /* resolution of the time buckets to read */
@@ -39,6 +44,7 @@ struct scan {
     struct series_set series;
     uint64_t rows_max; /* limit of rows read; beyond it EX_UNAVAILABLE, "too many rows" */
     uint32_t measures; /* bit per measure that the caller reads; other columns may be 0; none: all */
+    sketch_fn *sketch; /* gets the sketches of these measures; NULL: they are not wanted */
 };
 
 /* A request for the cached ranking of an hour, day or month of UTC. */
@@ -57,6 +63,19 @@ struct scan_stats {
 
 /* May be called several times for one (series, bucket); the caller merges the values. */
 typedef void scan_fn(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values);
+/* Pass the sketches of a time bucket on. */
+static inline bool scan_sketches(const struct scan *scan, const struct report *r, void *context,
+                                 uint32_t series, int64_t bucket_ms, const struct slice *sketches,
+                                 struct err *e)
+{
+    for (size_t i = 0; scan->sketch != NULL && i < r->sketch_count; i++) {
+        const bool is_wanted = scan->measures == 0 || (scan->measures >> r->sketched[i] & 1) != 0;
+        if (is_wanted && sketches[i].len > 0 && !scan->sketch(context, series, bucket_ms, i, sketches[i], e))
+            return false;
+    }
+    return true;
+}
+
 typedef bool series_fn(void *context, uint32_t series, struct slice key); /* false ends the walk */
 typedef bool value_fn(void *context, struct slice value);                 /* false ends the walk */
 typedef bool position_fn(void *context, const struct position *position); /* false ends the walk */

@@ -23,7 +23,7 @@ static void check_batch(const struct store *st, const struct batch *batch)
     for (size_t p = 0; p < batch->part_count; p++) {
         ASSERT(batch->parts[p]->report_count == st->report_count);
         for (size_t r = 0; r < st->report_count; r++)
-            ASSERT(batch->parts[p]->reports[r].cells.stride == cells_stride(st->reports[r].column_count));
+            ASSERT(batch->parts[p]->reports[r].cells.stride == report_cell_bytes(&st->reports[r]));
     }
 }
 

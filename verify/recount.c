@@ -155,8 +155,10 @@ static void add_number(const struct measure *m, int64_t *columns, const struct e
     bool is_decimal = field_scale(m->field) != 1;
     switch (m->kind) {
     case MEASURE_COUNT:
+    case MEASURE_DISTINCT:
         break;
     case MEASURE_MEAN:
+    case MEASURE_HISTOGRAM:
         columns[is_decimal ? 2 : 1]++;
         /* fall through */
     case MEASURE_SUM:
@@ -195,6 +197,8 @@ bool recount_add(struct recount *rc, const struct event *ev)
         const struct measure *m = &r->measures[i];
         if (m->kind == MEASURE_COUNT)
             c->columns[m->column] = value_add(c->columns[m->column], 1);
+        else if (m->kind == MEASURE_DISTINCT)
+            c->columns[m->column] += event_has(ev, m->dimension.field);
         else if (event_has_number(ev, m->field))
             add_number(m, c->columns + m->column, ev, ev->number[m->field]);
     }

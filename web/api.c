@@ -1,5 +1,6 @@
 #include "web/api.h"
 
+#include "query/figure.h"
 #include "query/ranking.h"
 #include "query/unknown.h"
 #include "query/values.h"
@@ -126,6 +127,19 @@ void api_series(struct api *api, const struct parameter *parameters, size_t coun
     answer(api, &kind, parameters, count, VALUES_LIMIT, rp);
 }
 
+/* The usual figures of every measure: their names, or what their measures are. */
+static void write_figures(const struct report *r, bool expressions, struct text *out)
+{
+    struct figure f;
+    const char *comma = "";
+    for (size_t m = 0; m < r->measure_count; m++) {
+        for (size_t i = 0; figure_usual(&f, r, m, i); i++, comma = ",") {
+            text_puts(out, comma);
+            text_json(out, slice_text(expressions ? r->measures[m].expression : f.name));
+        }
+    }
+}
+
 static void write_report(const struct report *r, struct text *out)
 {
     text_puts(out, "{\"name\":");
@@ -136,15 +150,9 @@ static void write_report(const struct report *r, struct text *out)
         text_json(out, slice_text(r->dimensions[d].name));
     }
     text_puts(out, "],\"measures\":[");
-    for (size_t m = 0; m < r->measure_count; m++) {
-        text_puts(out, m > 0 ? "," : "");
-        text_json(out, slice_text(r->measures[m].name));
-    }
+    write_figures(r, false, out);
     text_puts(out, "],\"expressions\":[");
-    for (size_t m = 0; m < r->measure_count; m++) {
-        text_puts(out, m > 0 ? "," : "");
-        text_json(out, slice_text(r->measures[m].expression));
-    }
+    write_figures(r, true, out);
     text_puts(out, "]}");
 }
 

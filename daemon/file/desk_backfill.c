@@ -70,7 +70,7 @@ static void open_pipeline(struct lending *l)
     l->pipeline = pipeline_new(NULL, &st->reports[l->report], 1, &options);
     l->reports = xcalloc(st->report_count, sizeof *l->reports);
     for (size_t i = 0; i < st->report_count; i++)
-        l->reports[i].cells.stride = cells_stride(st->reports[i].column_count);
+        l->reports[i].cells.stride = report_cell_bytes(&st->reports[i]);
     books_init(&l->books, st->report_count);
 }
 

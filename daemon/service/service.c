@@ -14,9 +14,13 @@
 
 static struct query_limits query_limits_of(const struct config *c)
 {
-    return (struct query_limits){(uint64_t)c->query.rows_max,   (uint64_t)c->query.points_max,
-                                 (uint64_t)c->query.series_max, (uint64_t)c->query.response_bytes_max,
-                                 c->query.week_start,           c->query.timeout_ms};
+    return (struct query_limits){(uint64_t)c->query.rows_max,
+                                 (uint64_t)c->query.points_max,
+                                 (uint64_t)c->query.series_max,
+                                 (uint64_t)c->query.response_bytes_max,
+                                 (uint64_t)c->query.sketch_bytes_max,
+                                 c->query.week_start,
+                                 c->query.timeout_ms};
 }
 
 void service_init(struct service *sv, const struct service_options *options)

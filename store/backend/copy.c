@@ -73,7 +73,7 @@ static void part_init(struct copier *k)
     k->part = (struct part){.epoch = 1, .report_count = k->from->report_count};
     k->part.reports = xcalloc(k->part.report_count + 1, sizeof *k->part.reports);
     for (size_t r = 0; r < k->part.report_count; r++)
-        k->part.reports[r].cells.stride = cells_stride(k->from->reports[r].column_count);
+        k->part.reports[r].cells.stride = report_cell_bytes(&k->from->reports[r]);
 }
 
 static void part_fini(struct copier *k)

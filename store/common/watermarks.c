@@ -22,7 +22,7 @@ static bool find_last_bucket(struct store *st, size_t report, enum span resoluti
                              int64_t to_ms, struct last_bucket *last, struct err *e)
 {
     struct scan_stats stats = {0};
-    struct scan scan = {report, resolution, from_ms, to_ms, {.kind = SERIES_ALL}, UINT64_MAX, 0};
+    struct scan scan = {report, resolution, from_ms, to_ms, {.kind = SERIES_ALL}, UINT64_MAX, 0, NULL};
     last->last_ms = -1;
     return from_ms >= to_ms || store_scan(st, &scan, take_bucket, last, &stats, e);
 }

@@ -6,10 +6,6 @@
 
 #include <stdlib.h>
 
-/* Most bytes of one slot, and of the slots of one series. */
-#define SLOT_BYTES_MAX  ((1 + REPORT_COLUMNS_MAX) * VARINT_BYTES_MAX)
-#define SLOTS_BYTES_MAX (BODY_SLOTS * SLOT_BYTES_MAX)
-
 /* One series' entry in an existing body. */
 struct entry {
     uint32_t series;
@@ -22,7 +18,7 @@ static bool entry_get(const uint8_t **p, const uint8_t *end, int64_t before, str
     uint64_t gap, len;
     const uint8_t *q = varint_get(*p, end, &gap);
     if (q == NULL || gap >= BODY_SERIES || (q = varint_get(q, end, &len)) == NULL || len == 0 ||
-        len > SLOTS_BYTES_MAX || len > (uint64_t)(end - q))
+        len > (uint64_t)(end - q))
         return false;
     int64_t series = before + 1 + (int64_t)gap;
     if (series >= BODY_SERIES)
@@ -44,14 +40,28 @@ static const uint8_t *slot_number_get(const uint8_t *p, const uint8_t *end, uint
     return p;
 }
 
-static const uint8_t *values_get(const uint8_t *p, const uint8_t *end, size_t columns, int64_t *values)
+/* The counts of one slot. */
+struct counts {
+    int64_t values[REPORT_COLUMNS_MAX];
+    struct slice sketches[REPORT_MEASURES_MAX];
+};
+
+static const uint8_t *counts_get(const uint8_t *p, const uint8_t *end, const struct report *r,
+                                 struct counts *c)
 {
     uint64_t v;
-    for (size_t i = 0; i < columns; i++) {
+    for (size_t i = 0; i < r->column_count; i++) {
         p = varint_get(p, end, &v);
         if (p == NULL)
             return NULL;
-        values[i] = varint_unzigzag(v);
+        c->values[i] = varint_unzigzag(v);
+    }
+    for (size_t i = 0; i < r->sketch_count; i++) {
+        p = varint_get(p, end, &v);
+        if (p == NULL || v > (uint64_t)(end - p))
+            return NULL;
+        c->sketches[i] = slice_of((const char *)p, (size_t)v);
+        p += v;
     }
     return p;
 }
@@ -62,17 +72,44 @@ static uint8_t *slot_number_put(uint8_t *p, uint32_t above, uint32_t slot)
     return varint_put(p, above == BODY_SLOTS ? slot : above - 1 - slot);
 }
 
-static uint8_t *slot_put(uint8_t *p, uint32_t above, uint32_t slot, const int64_t *values, size_t columns)
+static uint8_t *counts_put(uint8_t *p, const struct report *r, const int64_t *values,
+                           const struct slice *sketches)
 {
-    p = slot_number_put(p, above, slot);
-    for (size_t i = 0; i < columns; i++)
+    for (size_t i = 0; i < r->column_count; i++)
         p = varint_put(p, varint_zigzag(values[i]));
+    for (size_t i = 0; i < r->sketch_count; i++) {
+        p = varint_put(p, sketches[i].len);
+        if (sketches[i].len > 0)
+            memcpy(p, sketches[i].ptr, sketches[i].len);
+        p += sketches[i].len;
+    }
     return p;
+}
+
+/* Most bytes of the sketches of an item, once they are joined with others: those others' bytes come on top. */
+static size_t sketches_room(const struct report *r, const struct body_item *item)
+{
+    size_t room = 0;
+    for (size_t i = 0; i < r->sketch_count; i++)
+        room += VARINT_BYTES_MAX + item->sketches[i].len + DISTINCT_PACKED_MAX;
+    return room;
+}
+
+/* Most bytes by which items make a body longer. */
+static size_t items_room(const struct report *r, const struct body_item *items, size_t count)
+{
+    size_t room = count * (2 * VARINT_BYTES_MAX + (1 + r->column_count) * VARINT_BYTES_MAX);
+    for (size_t i = 0; r->sketch_count > 0 && i < count; i++)
+        room += sketches_room(r, &items[i]);
+    return room;
 }
 
 void body_buffer_fini(struct body_buffer *b)
 {
     free(b->data);
+    free(b->slots);
+    text_fini(&b->sketches);
+    sketch_work_fini(&b->work);
     *b = (struct body_buffer){0};
 }
 
@@ -92,12 +129,32 @@ struct merge {
     uint8_t *out;
     uint32_t out_above;
     const struct report *report;
+    struct body_buffer *buffer;
 };
 
-static void merge_put(struct merge *m, uint32_t slot, const int64_t *values)
+static void merge_put(struct merge *m, uint32_t slot, const int64_t *values, const struct slice *sketches)
 {
-    m->out = slot_put(m->out, m->out_above, slot, values, m->report->column_count);
+    m->out = slot_number_put(m->out, m->out_above, slot);
+    m->out = counts_put(m->out, m->report, values, sketches);
     m->out_above = slot;
+}
+
+/* Merge the counts of an item into `c`. False: a sketch is damaged. */
+static bool merge_counts(struct merge *m, struct counts *c, const struct body_item *item)
+{
+    struct text *joined = &m->buffer->sketches;
+    size_t from[REPORT_MEASURES_MAX + 1] = {0};
+    report_merge(m->report, c->values, item->value);
+    text_clear(joined);
+    for (size_t i = 0; i < m->report->sketch_count; i++) {
+        if (!sketch_join(measure_sketch_kind(report_sketched(m->report, i)), c->sketches[i],
+                         item->sketches[i], &m->buffer->work, joined))
+            return false;
+        from[i + 1] = joined->len;
+    }
+    for (size_t i = 0; i < m->report->sketch_count; i++)
+        c->sketches[i] = slice_of(joined->ptr + from[i], from[i + 1] - from[i]);
+    return true;
 }
 
 /* Copy the remaining old slots unread, except the first one's number, which becomes a gap. */
@@ -116,46 +173,49 @@ static bool merge_copy_old(struct merge *m)
 }
 
 /* Copy old slots down to `slot`, then write the item, merged with an old slot of the same number. */
-static bool merge_item(struct merge *m, uint32_t slot, const int64_t *add)
+static bool merge_item(struct merge *m, const struct body_item *item)
 {
-    int64_t values[REPORT_COLUMNS_MAX];
+    struct counts counts;
     while (m->old < m->old_end) {
         uint32_t old_slot;
         const uint8_t *p = slot_number_get(m->old, m->old_end, m->old_above, &old_slot);
         if (p == NULL)
             return false;
-        if (old_slot < slot)
+        if (old_slot < item->slot)
             break;
-        m->old = values_get(p, m->old_end, m->report->column_count, values);
-        if (m->old == NULL)
+        m->old = counts_get(p, m->old_end, m->report, &counts);
+        if (m->old == NULL || (old_slot == item->slot && !merge_counts(m, &counts, item)))
             return false;
         m->old_above = old_slot;
-        if (old_slot == slot)
-            report_merge(m->report, values, add);
-        merge_put(m, old_slot, values);
-        if (old_slot == slot)
+        merge_put(m, old_slot, counts.values, counts.sketches);
+        if (old_slot == item->slot)
             return true;
     }
-    merge_put(m, slot, add);
+    merge_put(m, item->slot, item->value, item->sketches);
     return true;
 }
 
 /* Merge all items of one series with its old slots (NULL: none). False: the old slots are damaged. */
 static bool merge_series(const struct entry *old, const struct body_item *items, size_t count,
-                         const struct report *r, uint8_t *slots, size_t *slots_len)
+                         const struct report *r, struct body_buffer *b, size_t *slots_len)
 {
-    struct merge m = {.old_above = BODY_SLOTS, .out = slots, .out_above = BODY_SLOTS, .report = r};
+    struct merge m = {.old_above = BODY_SLOTS, .out_above = BODY_SLOTS, .report = r, .buffer = b};
+    size_t room = items_room(r, items, count);
     if (old != NULL) {
         m.old = old->slots;
         m.old_end = old->slots_end;
+        room += 2 * (size_t)(old->slots_end - old->slots); /* old bytes that may be damaged */
     }
+    b->slots = xgrow(b->slots, &b->slots_capacity, room, 1);
+    m.out = b->slots;
     while (count-- > 0) {
-        if (!merge_item(&m, items[count].slot, items[count].value))
+        if (!merge_item(&m, &items[count]))
             return false;
     }
     if (!merge_copy_old(&m))
         return false;
-    *slots_len = (size_t)(m.out - slots);
+    *slots_len = (size_t)(m.out - b->slots);
+    ASSERT(*slots_len <= room);
     return true;
 }
 
@@ -171,13 +231,12 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, c
                 struct body_buffer *out)
 {
     ASSERT(r->column_count <= REPORT_COLUMNS_MAX);
-    uint8_t slots[2 * SLOTS_BYTES_MAX]; /* room for the items, and for old bytes that may be damaged */
     const uint8_t *p = (const uint8_t *)old.ptr, *end = (const uint8_t *)slice_end(old);
     int64_t before_old = -1, before_out = -1;
     struct entry entry;
     bool has_entry = false;
     /* Every item may begin an entry; a gap or a length of an old one may grow by a byte. */
-    size_t room = 3 * old.len + count * (2 * VARINT_BYTES_MAX + (1 + r->column_count) * VARINT_BYTES_MAX);
+    size_t room = 3 * old.len + items_room(r, items, count);
     out->data = xgrow(out->data, &out->capacity, room, 1);
     uint8_t *to = out->data;
     while (has_entry || p < end || count > 0) {
@@ -196,9 +255,9 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, c
         }
         bool both = has_entry && entry.series == items->series;
         size_t slots_len, taken = items_of_series(items, count);
-        if (!merge_series(both ? &entry : NULL, items, taken, r, slots, &slots_len))
+        if (!merge_series(both ? &entry : NULL, items, taken, r, out, &slots_len))
             return false;
-        to = entry_put(to, before_out, items->series, slots, slots_len);
+        to = entry_put(to, before_out, items->series, out->slots, slots_len);
         before_out = items->series;
         items += taken;
         count -= taken;
@@ -209,34 +268,55 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, c
     return true;
 }
 
+/* Take an item's counts out of `c`. */
+static bool take_counts(struct merge *m, struct counts *c, const struct body_item *item)
+{
+    struct text *rest = &m->buffer->sketches;
+    size_t from[REPORT_MEASURES_MAX + 1] = {0};
+    if (!report_take(m->report, c->values, item->value))
+        return false;
+    text_clear(rest);
+    for (size_t i = 0; i < m->report->sketch_count; i++) {
+        if (!sketch_cut(measure_sketch_kind(report_sketched(m->report, i)), c->sketches[i], item->sketches[i],
+                        &m->buffer->work, rest))
+            return false;
+        from[i + 1] = rest->len;
+    }
+    for (size_t i = 0; i < m->report->sketch_count; i++)
+        c->sketches[i] = slice_of(rest->ptr + from[i], from[i + 1] - from[i]);
+    return true;
+}
+
 /* Take all items of one series out of its slots, newest first. */
 static enum body_taken take_series(const struct entry *old, const struct body_item *items, size_t count,
-                                   const struct report *r, uint8_t *slots, size_t *slots_len)
+                                   const struct report *r, struct body_buffer *b, size_t *slots_len)
 {
-    int64_t values[REPORT_COLUMNS_MAX];
-    struct merge m = {.out = slots, .out_above = BODY_SLOTS, .report = r};
+    struct counts counts;
+    /* A value may grow, of a sum with negative numbers. */
+    b->slots =
+        xgrow(b->slots, &b->slots_capacity, VARINT_BYTES_MAX * (size_t)(old->slots_end - old->slots), 1);
+    struct merge m = {.out = b->slots, .out_above = BODY_SLOTS, .report = r, .buffer = b};
     uint32_t above = BODY_SLOTS;
     for (const uint8_t *p = old->slots; p < old->slots_end;) {
         uint32_t slot;
         if ((p = slot_number_get(p, old->slots_end, above, &slot)) == NULL ||
-            (p = values_get(p, old->slots_end, r->column_count, values)) == NULL)
+            (p = counts_get(p, old->slots_end, r, &counts)) == NULL)
             return BODY_IS_DAMAGED;
         above = slot;
         if (count > 0 && items[count - 1].slot > slot)
             return BODY_LACKS_ITEM;
-        if (count > 0 && items[count - 1].slot == slot && !report_take(r, values, items[--count].value))
+        if (count > 0 && items[count - 1].slot == slot && !take_counts(&m, &counts, &items[--count]))
             return BODY_LACKS_ITEM;
-        if (!report_is_zero(r, values))
-            merge_put(&m, slot, values);
+        if (!report_is_zero(r, counts.values))
+            merge_put(&m, slot, counts.values, counts.sketches);
     }
-    *slots_len = (size_t)(m.out - slots);
+    *slots_len = (size_t)(m.out - b->slots);
     return count == 0 ? BODY_TAKEN : BODY_LACKS_ITEM;
 }
 
 enum body_taken body_take(struct slice old, const struct body_item *items, size_t count,
                           const struct report *r, struct body_buffer *out)
 {
-    uint8_t slots[2 * SLOTS_BYTES_MAX];
     const uint8_t *p = (const uint8_t *)old.ptr, *end = (const uint8_t *)slice_end(old);
     int64_t before_old = -1, before_out = -1;
     struct entry entry;
@@ -253,10 +333,10 @@ enum body_taken body_take(struct slice old, const struct body_item *items, size_
             break;
         if (count > 0 && items->series == entry.series) {
             taken = items_of_series(items, count);
-            enum body_taken result = take_series(&entry, items, taken, r, slots, &len);
+            enum body_taken result = take_series(&entry, items, taken, r, out, &len);
             if (result != BODY_TAKEN)
                 return result;
-            kept = slots;
+            kept = out->slots;
         }
         items += taken;
         count -= taken;
@@ -271,10 +351,10 @@ enum body_taken body_take(struct slice old, const struct body_item *items, size_
 }
 
 /* Pass the wanted slots of an entry to `fn`. It stops at the first slot below them. */
-static bool each_slot(const struct entry *entry, size_t columns, const struct body_want *want, body_fn *fn,
-                      void *context)
+static bool each_slot(const struct entry *entry, const struct report *r, const struct body_want *want,
+                      body_fn *fn, void *context)
 {
-    int64_t values[REPORT_COLUMNS_MAX];
+    struct counts counts;
     uint32_t above = BODY_SLOTS;
     for (const uint8_t *q = entry->slots; q < entry->slots_end;) {
         uint32_t slot;
@@ -283,16 +363,17 @@ static bool each_slot(const struct entry *entry, size_t columns, const struct bo
             return false;
         if (slot < want->first)
             return true;
-        if ((q = values_get(q, entry->slots_end, columns, values)) == NULL)
+        if ((q = counts_get(q, entry->slots_end, r, &counts)) == NULL)
             return false;
-        if (slot < want->end)
-            fn(context, entry->series, slot, values);
+        if (slot < want->end && !fn(context, entry->series, slot, counts.values, counts.sketches))
+            return false;
         above = slot;
     }
     return true;
 }
 
-bool body_each(struct slice body, size_t columns, const struct body_want *want, body_fn *fn, void *context)
+bool body_each(struct slice body, const struct report *r, const struct body_want *want, body_fn *fn,
+               void *context)
 {
     const uint8_t *p = (const uint8_t *)body.ptr, *end = (const uint8_t *)slice_end(body);
     int64_t before = -1;
@@ -302,7 +383,7 @@ bool body_each(struct slice body, size_t columns, const struct body_want *want, 
             return false;
         before = entry.series;
         if (((want->series[entry.series / 64] >> (entry.series % 64)) & 1) != 0 &&
-            !each_slot(&entry, columns, want, fn, context))
+            !each_slot(&entry, r, want, fn, context))
             return false;
     }
     return true;

@@ -3,7 +3,8 @@
  *
  *   body   = entry*                                     series ascending
  *   entry  = series-gap  length  slots                  length: bytes of `slots`, so a reader can skip
- *   slots  = slot value{columns} (slot-gap value{columns})*         newest slot first; values zigzag
+ *   slots  = slot counts (slot-gap counts)*             newest slot first
+ *   counts = value{columns} (length bytes){sketches}    values zigzag; bytes: a packed sketch (sketch.h)
  *   series-gap = series - previous series - 1           the first entry's previous series is -1
  *   slot-gap   = previous slot - slot - 1
  *
@@ -31,11 +32,17 @@ struct body_item {
     uint32_t series; /* number within the block: 0 to BODY_SERIES - 1 */
     uint32_t slot;
     const int64_t *value;
+    const struct slice *sketches; /* packed; those of the report's measures that have one */
 };
 
+/* A new body, and working memory. Zeros: unused. */
 struct body_buffer {
     uint8_t *data;
     size_t len, capacity;
+    uint8_t *slots; /* of one series */
+    size_t slots_capacity;
+    struct text sketches; /* of one slot */
+    struct sketch_work work;
 };
 
 void body_buffer_fini(struct body_buffer *b);
@@ -56,6 +63,9 @@ struct body_want {
     uint32_t first, end;               /* wanted slots: [first, end) */
 };
 
-/* Walk a body, series ascending, slots descending. False: the part that was read is damaged. */
-typedef void body_fn(void *context, uint32_t series, uint32_t slot, const int64_t *values);
-bool body_each(struct slice body, size_t columns, const struct body_want *want, body_fn *fn, void *context);
+/* Walk a body, series ascending, slots descending. False: the part that was read is damaged, or `fn` found
+ * that a sketch is. `sketches` points into the body. */
+typedef bool body_fn(void *context, uint32_t series, uint32_t slot, const int64_t *values,
+                     const struct slice *sketches);
+bool body_each(struct slice body, const struct report *r, const struct body_want *want, body_fn *fn,
+               void *context);

@@ -9,6 +9,13 @@ struct check {
     void *context;
 };
 
+/* What look() needs. */
+struct look {
+    const struct report *report;
+    struct sketch_work work;
+    struct text packed;
+};
+
 /* If SQLite fails because the file is damaged, report that as a problem; the check itself succeeds. */
 static bool tell_error(const struct check *c, const char *doing, struct err *e)
 {
@@ -36,15 +43,26 @@ static bool check_structure(const struct check *c, struct err *e)
     return good;
 }
 
-static void look(void *context, uint32_t series, uint32_t slot, const int64_t *values)
+/* Decode the sketches of a slot. */
+static bool look(void *context, uint32_t series, uint32_t slot, const int64_t *values,
+                 const struct slice *sketches)
 {
-    (void)context, (void)series, (void)slot, (void)values;
+    struct look *l = context;
+    (void)series, (void)slot, (void)values;
+    for (size_t i = 0; i < l->report->sketch_count; i++) {
+        text_clear(&l->packed);
+        if (!sketch_join(measure_sketch_kind(report_sketched(l->report, i)), sketches[i], slice_of(NULL, 0),
+                         &l->work, &l->packed) ||
+            !slice_equal(text_slice(&l->packed), sketches[i]))
+            return false;
+    }
+    return true;
 }
 
 static bool check_rows(const struct check *c, size_t report, enum level level, struct err *e)
 {
     static const struct body_want all = {{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS};
-    const size_t columns = c->st->reports[report].column_count;
+    struct look l = {.report = &c->st->reports[report]};
     sqlite3_stmt *s = c->st->tables[report].levels[level].range;
     char line[512];
     int rc;
@@ -52,7 +70,7 @@ static bool check_rows(const struct check *c, size_t report, enum level level, s
     sqlite3_bind_int64(s, 2, INT64_MAX);
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         struct slice body = slice_of(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1));
-        if (body_each(body, columns, &all, look, NULL))
+        if (body_each(body, l.report, &all, look, &l))
             continue;
         snprintf(line, sizeof line, "%s: row %lld of report %s does not decode (%s)", c->st->path,
                  (long long)sqlite3_column_int64(s, 0), c->st->reports[report].name,
@@ -61,6 +79,8 @@ static bool check_rows(const struct check *c, size_t report, enum level level, s
     }
     bool good = rc == SQLITE_DONE || tell_error(c, "checking rows", e);
     sqlite3_reset(s);
+    sketch_work_fini(&l.work);
+    text_fini(&l.packed);
     return good;
 }
 

@@ -10,19 +10,23 @@
 
 struct fold {
     struct sqlite_store *st;
-    size_t columns;
+    const struct report *report;
     uint32_t minute, first_series;
 };
 
-static void fold_slot(void *context, uint32_t series, uint32_t slot, const int64_t *values)
+static bool fold_slot(void *context, uint32_t series, uint32_t slot, const int64_t *values,
+                      const struct slice *sketches)
 {
     struct fold *f = context;
+    struct items *it = &f->st->items[LEVEL_HOUR];
     (void)slot;
-    items_reserve(&f->st->items[LEVEL_HOUR], 1, f->columns);
-    int64_t *to = items_add(&f->st->items[LEVEL_HOUR],
-                            items_key(f->minute / 60, f->first_series + series, f->minute % 60), f->columns);
-    for (size_t i = 0; i < f->columns; i++)
+    items_reserve(it, 1, f->report);
+    int64_t *to =
+        items_add(it, items_key(f->minute / 60, f->first_series + series, f->minute % 60), f->report);
+    for (size_t i = 0; i < f->report->column_count; i++)
         to[i] = values[i];
+    items_put_sketches(it, f->report, it->count - 1, sketches);
+    return true;
 }
 
 /* Read and delete the fresh rows of one minute, blocks [block, block + FOLD_BLOCKS). */
@@ -39,7 +43,7 @@ static bool take_minute(struct fold *f, struct sqlite_report *t, uint32_t minute
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         f->first_series = (uint32_t)(sqlite3_column_int64(s, 0) & ((1 << BLOCK_SHIFT) - 1)) * BODY_SERIES;
         struct slice body = slice_of(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1));
-        if (!body_each(body, f->columns, &all, fold_slot, f)) {
+        if (!body_each(body, f->report, &all, fold_slot, f)) {
             sqlite3_reset(s);
             return err_set(e, EX_DATAERR, "%s is damaged: a fresh row does not decode", f->st->path);
         }
@@ -54,7 +58,7 @@ static bool take_minute(struct fold *f, struct sqlite_report *t, uint32_t minute
 
 static bool fold_blocks(struct sqlite_store *st, size_t report, uint32_t hour, uint32_t block, struct err *e)
 {
-    struct fold f = {.st = st, .columns = st->reports[report].column_count};
+    struct fold f = {.st = st, .report = &st->reports[report]};
     items_clear(&st->items[LEVEL_HOUR]);
     for (uint32_t m = 0; m < 60; m++) {
         if (!take_minute(&f, &st->tables[report], hour * 60 + m, block, e))

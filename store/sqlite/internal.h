@@ -84,6 +84,11 @@ struct items {
     size_t count, capacity, scratch_capacity;
     int64_t *values; /* the values of item i begin at values[items[i].index * columns] */
     size_t values_capacity;
+    struct slice
+        *sketches; /* packed; those of item i begin at sketches[items[i].index * sketches of the report] */
+    size_t sketches_capacity;
+    struct arena packed;
+    bool has_arena;
 };
 
 /* The identity of a file, whatever its name. Zeros: there is no file. */
@@ -117,6 +122,8 @@ struct sqlite_store {
     sqlite3_stmt *position_get, *position_put, *witness_put;
     sqlite3_stmt *book_add, *book_set, *book_until, *book_list, *book_drop;
     struct items items[LEVEL_COUNT]; /* working memory of apply and fold */
+    struct sketch_work sketch_work;
+    struct text packed; /* of one sketch */
     struct body_item *block_items;
     size_t block_capacity;
     struct body_buffer body;
@@ -202,9 +209,11 @@ bool dict_find(struct sqlite_store *st, size_t report, struct slice key, uint32_
                struct err *e) MUST_CHECK;
 
 /* sqlite/rows.c */
-void items_reserve(struct items *it, size_t more, size_t columns);
+void items_reserve(struct items *it, size_t more, const struct report *r);
 void items_clear(struct items *it);
 void items_fini(struct items *it);
+/* Copy packed sketches to an item. */
+void items_put_sketches(struct items *it, const struct report *r, size_t index, const struct slice *sketches);
 /* Add a part's cells to st->items of a level: LEVEL_FRESH or LEVEL_HOUR. */
 void rows_gather(struct sqlite_store *st, size_t report, const struct part *part, enum level level);
 /* Write st->items[LEVEL_FRESH] into fresh rows. */
@@ -219,12 +228,14 @@ static inline uint64_t items_key(uint64_t bucket, uint32_t series, uint32_t slot
     return bucket << (SERIES_BITS + 6) | (uint64_t)series << 6 | slot;
 }
 
-/* Add one of the reserved items. Returns the place for its values. */
-static inline int64_t *items_add(struct items *it, uint64_t key, size_t columns)
+/* Add one of the reserved items. Returns the place for its values. Its sketches are empty. */
+static inline int64_t *items_add(struct items *it, uint64_t key, const struct report *r)
 {
-    ASSERT(it->count < it->capacity && it->count * columns < it->values_capacity);
+    ASSERT(it->count < it->capacity && it->count * r->column_count < it->values_capacity);
     it->items[it->count] = (struct radix_item){key, (uint32_t)it->count};
-    return &it->values[it->count++ * columns];
+    for (size_t i = 0; i < r->sketch_count; i++)
+        it->sketches[it->count * r->sketch_count + i] = slice_of(NULL, 0);
+    return &it->values[it->count++ * r->column_count];
 }
 
 /* The resolution of the slots in a level's rows. It has no meaning for fresh rows, which every scan reads. */

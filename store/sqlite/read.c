@@ -20,7 +20,7 @@ struct walk {
     struct sqlite_store *st;
     const struct scan *scan;
     struct scan_stats *stats;
-    size_t columns;
+    const struct report *report;
     enum level level;
     scan_fn *fn;
     void *context;
@@ -29,6 +29,7 @@ struct walk {
     int64_t bucket_ms[BODY_SLOTS]; /* start of the scan's time bucket, by slot of the row */
     struct body_want want;         /* wanted part of the row */
     uint64_t rows;                 /* rows read by this scan */
+    struct err *e;                 /* why a sketch was not taken; its code is 0 before */
 };
 
 int64_t sqlite_bucket(enum level level, int64_t ms)
@@ -72,10 +73,13 @@ static void enter_bucket(struct walk *w, int64_t bucket)
     w->bucket = bucket;
 }
 
-static void walk_slot(void *context, uint32_t series, uint32_t slot, const int64_t *values)
+static bool walk_slot(void *context, uint32_t series, uint32_t slot, const int64_t *values,
+                      const struct slice *sketches)
 {
     struct walk *w = context;
     w->fn(w->context, w->first_series + series, w->bucket_ms[slot], values);
+    return scan_sketches(w->scan, w->report, w->context, w->first_series + series, w->bucket_ms[slot],
+                         sketches, w->e);
 }
 
 /* The lowest `count` bits. */
@@ -123,9 +127,12 @@ static bool walk_row(struct walk *w, sqlite3_stmt *s, struct err *e)
             "the answer takes more than %llu rows (query.rows_max): ask for a shorter range, a coarser "
             "step, or declare a report with fewer dimensions",
             (unsigned long long)w->scan->rows_max);
-    if (!body_each(body, w->columns, &w->want, walk_slot, w))
-        return err_set(e, EX_DATAERR, "%s is damaged: row %lld of %s does not decode", w->st->path,
-                       (long long)at, sqlite_level_names[w->level]);
+    e->code = 0;
+    w->e = e;
+    if (!body_each(body, w->report, &w->want, walk_slot, w))
+        return e->code != 0 ? false
+                            : err_set(e, EX_DATAERR, "%s is damaged: row %lld of %s does not decode",
+                                      w->st->path, (long long)at, sqlite_level_names[w->level]);
     return true;
 }
 
@@ -233,7 +240,7 @@ bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void 
     struct walk w = {.st = st,
                      .scan = scan,
                      .stats = stats,
-                     .columns = st->reports[scan->report].column_count,
+                     .report = &st->reports[scan->report],
                      .fn = fn,
                      .context = context};
     if (!st->holds && !sqlite_run(st, st->begin, e, "beginning a read"))

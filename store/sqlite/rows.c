@@ -6,16 +6,38 @@
 
 #include <stdlib.h>
 
-void items_reserve(struct items *it, size_t more, size_t columns)
+#define PACKED_CHUNK_BYTES ((size_t)256 << 10)
+
+void items_reserve(struct items *it, size_t more, const struct report *r)
 {
-    ASSERT(it->count + more < UINT32_MAX);
-    it->items = xgrow(it->items, &it->capacity, it->count + more, sizeof *it->items);
-    it->values = xgrow(it->values, &it->values_capacity, (it->count + more) * columns, sizeof *it->values);
+    const size_t count = it->count + more;
+    ASSERT(count < UINT32_MAX);
+    it->items = xgrow(it->items, &it->capacity, count, sizeof *it->items);
+    it->values = xgrow(it->values, &it->values_capacity, count * r->column_count, sizeof *it->values);
+    if (r->sketch_count > 0)
+        it->sketches =
+            xgrow(it->sketches, &it->sketches_capacity, count * r->sketch_count, sizeof *it->sketches);
+}
+
+static struct arena *packed_of(struct items *it)
+{
+    if (!it->has_arena)
+        arena_init(&it->packed, PACKED_CHUNK_BYTES);
+    it->has_arena = true;
+    return &it->packed;
+}
+
+void items_put_sketches(struct items *it, const struct report *r, size_t index, const struct slice *sketches)
+{
+    for (size_t i = 0; i < r->sketch_count; i++)
+        it->sketches[index * r->sketch_count + i] = arena_copy(packed_of(it), sketches[i]);
 }
 
 void items_clear(struct items *it)
 {
     it->count = 0;
+    if (it->has_arena)
+        arena_reset(&it->packed);
 }
 
 void items_fini(struct items *it)
@@ -23,11 +45,46 @@ void items_fini(struct items *it)
     free(it->items);
     free(it->scratch);
     free(it->values);
+    free(it->sketches);
+    if (it->has_arena)
+        arena_fini(&it->packed);
     *it = (struct items){0};
 }
 
+/* Merge the values and sketches of an item into those of another one, of the same or of another level. False:
+ * a sketch is damaged. */
+static bool items_merge(struct sqlite_store *st, const struct report *r, struct items *to, size_t to_index,
+                        const struct items *from, size_t from_index)
+{
+    report_merge(r, &to->values[to_index * r->column_count], &from->values[from_index * r->column_count]);
+    for (size_t i = 0; i < r->sketch_count; i++) {
+        struct slice *mine = &to->sketches[to_index * r->sketch_count + i];
+        struct slice other = from->sketches[from_index * r->sketch_count + i];
+        if (other.len == 0)
+            continue;
+        if (mine->len > 0) {
+            text_clear(&st->packed);
+            if (!sketch_join(measure_sketch_kind(report_sketched(r, i)), *mine, other, &st->sketch_work,
+                             &st->packed))
+                return false;
+            other = text_slice(&st->packed);
+        }
+        *mine = arena_copy(packed_of(to), other);
+    }
+    return true;
+}
+
+static bool fail_sketch(const struct sqlite_store *st, const struct report *r, struct err *e)
+{
+    return err_set(
+        e, EX_DATAERR,
+        "%s is damaged: a histogram or distinct count of report \"%s\" does not decode; restore it from "
+        "a backup",
+        st->path, r->name);
+}
+
 /* Sort by key and merge equal keys (several parts may hold the same cell). */
-static void items_settle(struct items *it, const struct report *r)
+static bool items_settle(struct sqlite_store *st, struct items *it, const struct report *r, struct err *e)
 {
     it->scratch = xgrow(it->scratch, &it->scratch_capacity, it->capacity, sizeof *it->scratch);
     if (radix_sort(it->items, it->scratch, it->count) == it->scratch) {
@@ -40,13 +97,13 @@ static void items_settle(struct items *it, const struct report *r)
     }
     size_t kept = 0;
     for (size_t i = 0; i < it->count; i++) {
-        if (kept > 0 && it->items[kept - 1].key == it->items[i].key)
-            report_merge(r, &it->values[it->items[kept - 1].index * r->column_count],
-                         &it->values[it->items[i].index * r->column_count]);
-        else
+        if (kept == 0 || it->items[kept - 1].key != it->items[i].key)
             it->items[kept++] = it->items[i];
+        else if (!items_merge(st, r, it, it->items[kept - 1].index, it, it->items[i].index))
+            return fail_sketch(st, r, e);
     }
     it->count = kept;
+    return true;
 }
 
 static bool fail_damaged(const struct sqlite_store *st, int64_t at, struct err *e)
@@ -150,7 +207,8 @@ static bool write_level(struct sqlite_store *st, size_t report, enum level level
     const struct report *r = &st->reports[report];
     struct items *it = &st->items[level];
     const uint64_t kept = first_kept(&st->tables[report], level, how);
-    items_settle(it, r);
+    if (!items_settle(st, it, r, e))
+        return false;
     for (size_t i = 0; i < it->count;) {
         uint64_t group = it->items[i].key >> block_bits;
         size_t n = 0;
@@ -160,9 +218,11 @@ static bool write_level(struct sqlite_store *st, size_t report, enum level level
             if (how == ROWS_TAKE && report_is_zero(r, value))
                 continue;
             st->block_items = xgrow(st->block_items, &st->block_capacity, n + 1, sizeof *st->block_items);
-            st->block_items[n++] = (struct body_item){.series = (uint32_t)(key >> 6) & (BODY_SERIES - 1),
-                                                      .slot = (uint32_t)key & 63,
-                                                      .value = value};
+            st->block_items[n++] =
+                (struct body_item){.series = (uint32_t)(key >> 6) & (BODY_SERIES - 1),
+                                   .slot = (uint32_t)key & 63,
+                                   .value = value,
+                                   .sketches = &it->sketches[it->items[i].index * r->sketch_count]};
         }
         uint64_t bucket = group >> (SERIES_BITS - BODY_SERIES_BITS);
         uint64_t block = group & ((1u << (SERIES_BITS - BODY_SERIES_BITS)) - 1);
@@ -191,12 +251,13 @@ static void parent_of(enum level level, uint64_t bucket, uint64_t *parent, uint3
 }
 
 /* Total each (bucket, series) of a settled level into one slot of the next level. */
-static void total_into_parent(struct sqlite_store *st, enum level level, const struct report *r)
+static bool total_into_parent(struct sqlite_store *st, enum level level, const struct report *r,
+                              struct err *e)
 {
     ASSERT(level >= LEVEL_HOUR && level < LEVEL_YEAR);
     struct items *from = &st->items[level], *to = &st->items[level + 1];
     items_clear(to);
-    items_reserve(to, from->count, r->column_count);
+    items_reserve(to, from->count, r);
     uint64_t parent = 0, known = UINT64_MAX;
     uint32_t slot = 0;
     for (size_t i = 0; i < from->count;) {
@@ -206,30 +267,47 @@ static void total_into_parent(struct sqlite_store *st, enum level level, const s
             parent_of(level, bucket, &parent, &slot);
             known = bucket;
         }
-        int64_t *total =
-            items_add(to, items_key(parent, (uint32_t)owner & (SERIES_MAX - 1), slot), r->column_count);
+        int64_t *total = items_add(to, items_key(parent, (uint32_t)owner & (SERIES_MAX - 1), slot), r);
         for (size_t c = 0; c < r->column_count; c++)
             total[c] = 0;
-        for (; i < from->count && from->items[i].key >> 6 == owner; i++)
-            report_merge(r, total, &from->values[from->items[i].index * r->column_count]);
+        for (; i < from->count && from->items[i].key >> 6 == owner; i++) {
+            if (!items_merge(st, r, to, to->count - 1, from, from->items[i].index))
+                return fail_sketch(st, r, e);
+        }
+    }
+    return true;
+}
+
+/* Pack the sketches of a part's cell for an item. */
+static void pack_sketches(struct sqlite_store *st, const struct report *r, const struct part_report *pr,
+                          const struct cell *c, struct items *it)
+{
+    for (size_t i = 0; i < r->sketch_count; i++) {
+        const union sketch *s = report_sketch(r, pr, c, i);
+        text_clear(&st->packed);
+        if (s != NULL)
+            sketch_pack(measure_sketch_kind(report_sketched(r, i)), s, &st->packed);
+        it->sketches[(it->count - 1) * r->sketch_count + i] =
+            arena_copy(packed_of(it), text_slice(&st->packed));
     }
 }
 
 void rows_gather(struct sqlite_store *st, size_t report, const struct part *part, enum level level)
 {
     const struct sqlite_report *t = &st->tables[report];
+    const struct report *r = &st->reports[report];
     const struct cells *cells = &part->reports[report].cells;
-    size_t columns = st->reports[report].column_count;
     struct items *it = &st->items[level];
-    items_reserve(it, cells->count, columns);
+    items_reserve(it, cells->count, r);
     for (size_t i = 0; i < cells->count; i++) {
         const struct cell *c = cells_at(cells, i);
         uint32_t number = series_map_number(&t->map, part, c->series);
         uint64_t key = level == LEVEL_FRESH ? items_key(c->time, number, 0)
                                             : items_key(c->time / 60, number, c->time % 60);
-        int64_t *values = items_add(it, key, columns);
-        for (size_t k = 0; k < columns; k++)
+        int64_t *values = items_add(it, key, r);
+        for (size_t k = 0; k < r->column_count; k++)
             values[k] = c->value[k];
+        pack_sketches(st, r, &part->reports[report], c, it);
     }
 }
 
@@ -243,8 +321,8 @@ bool rows_write_folded(struct sqlite_store *st, size_t report, enum rows_how how
     for (enum level level = LEVEL_HOUR; level <= LEVEL_YEAR; level++) {
         if (!write_level(st, report, level, how, e))
             return false;
-        if (level < LEVEL_YEAR)
-            total_into_parent(st, level, &st->reports[report]);
+        if (level < LEVEL_YEAR && !total_into_parent(st, level, &st->reports[report], e))
+            return false;
     }
     return true;
 }

@@ -40,7 +40,7 @@ struct batcher *batcher_new(const struct report *reports, size_t report_count, u
         *p = (struct part){.shard = s, .report_count = report_count};
         p->reports = xcalloc(report_count, sizeof *p->reports);
         for (size_t r = 0; r < report_count; r++)
-            p->reports[r].cells.stride = cells_stride(reports[r].column_count);
+            p->reports[r].cells.stride = report_cell_bytes(&reports[r]);
         books_init(&p->books, report_count);
     }
     return b;

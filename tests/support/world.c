@@ -183,7 +183,7 @@ int64_t world_sum(struct store *st, size_t report, enum span resolution, struct 
     struct err e;
     struct scan_stats stats = {0};
     struct sum sum = {.measure = measure};
-    struct scan scan = {report, resolution, from_ms, to_ms, series, UINT64_MAX, 0};
+    struct scan scan = {report, resolution, from_ms, to_ms, series, UINT64_MAX, 0, NULL};
     must(store_scan(st, &scan, add_up, &sum, &stats, &e), &e);
     return sum.value;
 }

@@ -12,20 +12,48 @@
 
 #include <cmocka.h>
 
-/* Reports of 1 to 8 measures: only counts and sums, then a mixture, then as wide as can be. */
-#define SHAPES (REPORT_MEASURES_MAX + 2)
+/* Reports of 1 to 8 measures: only counts and sums, then a mixture, then one with sketches, then as wide as can
+ * be. */
+#define SHAPES   (REPORT_MEASURES_MAX + 3)
+#define SKETCHED (REPORT_MEASURES_MAX + 1)
+#define SKETCHES 2
+#define POOL     6 /* packed sketches of each kind, the first one empty */
 static struct report shapes[SHAPES];
+
+static struct text pool[SKETCHES][POOL];
+
+static void make_pool(void)
+{
+    struct arena arena;
+    arena_init(&arena, 4096);
+    for (uint64_t n = 1; n < POOL; n++) {
+        union sketch histogram = {0}, distinct = {0};
+        for (uint64_t i = 0; i < n * n * n * 4; i++) {
+            histogram_add(&histogram.histogram, &arena, (int32_t)(i * n % 200) - 20, (int64_t)(i + 1));
+            distinct_add(&distinct.distinct, &arena, (n * 1000 + i) * 0x9E3779B97F4A7C15u);
+        }
+        sketch_pack(SKETCH_HISTOGRAM, &histogram, &pool[0][n]);
+        sketch_pack(SKETCH_DISTINCT, &distinct, &pool[1][n]);
+    }
+    arena_fini(&arena);
+}
 
 static int make_shapes(void **state)
 {
     static const char *const mixture[] = {"count",       "sum(value)",  "min(value)", "max(value)",
                                           "last(value)", "mean(value)", "min(bytes)", "last(bytes)"};
+    static const char *const sketched[][2] = {
+        {"a", "count"}, {"b", "histogram(value)"}, {"c", "max(value)"}, {"d", "distinct(host)"}};
     struct err e;
     (void)state;
+    make_pool();
     for (size_t i = 0; i < SHAPES; i++) {
-        bool is_widest = i == SHAPES - 1, is_mixed = i >= REPORT_MEASURES_MAX;
+        bool is_widest = i == SHAPES - 1, is_mixed = i >= REPORT_MEASURES_MAX && i != SKETCHED;
         assert_true(report_init(&shapes[i], slice_text("shape"), 1, &e));
-        for (size_t m = 0; m < (is_mixed ? REPORT_MEASURES_MAX : i + 1); m++) {
+        for (size_t m = 0; i == SKETCHED && m < COUNT_OF(sketched); m++)
+            assert_true(
+                report_add_measure(&shapes[i], slice_text(sketched[m][0]), slice_text(sketched[m][1]), &e));
+        for (size_t m = 0; i != SKETCHED && m < (is_mixed ? REPORT_MEASURES_MAX : i + 1); m++) {
             char name[2] = {(char)('a' + m), '\0'};
             const char *expression = is_widest ? "last(value)" : is_mixed ? mixture[m] : "sum(bytes)";
             assert_true(report_add_measure(&shapes[i], slice_text(name), slice_text(expression), &e));
@@ -40,6 +68,8 @@ static int free_shapes(void **state)
     (void)state;
     for (size_t i = 0; i < SHAPES; i++)
         report_fini(&shapes[i]);
+    for (size_t i = 0; i < (size_t)SKETCHES * POOL; i++)
+        text_fini(&pool[0][i]);
     return 0;
 }
 
@@ -47,6 +77,7 @@ static int free_shapes(void **state)
 struct map {
     const struct report *report;
     bool is_there[BODY_SERIES][BODY_SLOTS];
+    struct text sketches[BODY_SERIES][BODY_SLOTS][SKETCHES]; /* packed */
     int64_t values[BODY_SERIES][BODY_SLOTS][REPORT_COLUMNS_MAX];
 };
 
@@ -80,6 +111,27 @@ static void roll_row(struct dice *d, const struct report *r, int64_t *values)
     }
 }
 
+static struct map map;
+static struct body_item body_items[BODY_SERIES * BODY_SLOTS];
+static int64_t item_values[BODY_SERIES * BODY_SLOTS * REPORT_COLUMNS_MAX];
+static struct slice item_sketches[BODY_SERIES * BODY_SLOTS][SKETCHES];
+
+/* The sketches of an item: random ones of the pool. They are merged into the map, too. */
+static void roll_sketches(struct dice *d, struct map *m, uint32_t series, uint32_t slot,
+                          struct slice *sketches)
+{
+    static struct sketch_work work;
+    for (size_t i = 0; i < m->report->sketch_count; i++) {
+        struct text *expected = &m->sketches[series][slot][i], joined = {0};
+        sketches[i] = text_slice(&pool[i][dice_roll(d, POOL)]);
+        assert_true(sketch_join(measure_sketch_kind(report_sketched(m->report, i)), text_slice(expected),
+                                sketches[i], &work, &joined));
+        text_fini(expected);
+        *expected = joined;
+    }
+    sketch_work_fini(&work);
+}
+
 /* Sorted items without duplicates, each in the map too. */
 static size_t roll_items(struct dice *d, struct map *m, struct body_item *items, int64_t *values)
 {
@@ -92,7 +144,8 @@ static size_t roll_items(struct dice *d, struct map *m, struct body_item *items,
                 continue;
             int64_t *to = m->values[s][slot];
             m->is_there[s][slot] = true;
-            items[count] = (struct body_item){s, slot, values};
+            items[count] = (struct body_item){s, slot, values, item_sketches[count]};
+            roll_sketches(d, m, s, slot, item_sketches[count]);
             roll_row(d, m->report, values);
             report_merge(m->report, to, values);
             values += m->report->column_count;
@@ -109,7 +162,8 @@ struct check {
     size_t count;
 };
 
-static void check_slot(void *context, uint32_t series, uint32_t slot, const int64_t *values)
+static bool check_slot(void *context, uint32_t series, uint32_t slot, const int64_t *values,
+                       const struct slice *sketches)
 {
     struct check *c = context;
     assert_true(series < BODY_SERIES && slot < BODY_SLOTS && c->map->is_there[series][slot]);
@@ -117,9 +171,12 @@ static void check_slot(void *context, uint32_t series, uint32_t slot, const int6
     assert_true(slot >= c->want->first && slot < c->want->end);
     assert_true(c->count == 0 || series > c->series || (series == c->series && slot < c->slot));
     assert_memory_equal(values, c->map->values[series][slot], c->map->report->column_count * sizeof *values);
+    for (size_t i = 0; i < c->map->report->sketch_count; i++)
+        assert_true(slice_equal(sketches[i], text_slice(&c->map->sketches[series][slot][i])));
     c->series = series;
     c->slot = slot;
     c->count++;
+    return true;
 }
 
 static void check_body(struct dice *d, struct slice body, const struct map *m)
@@ -133,7 +190,7 @@ static void check_body(struct dice *d, struct slice body, const struct map *m)
         const struct body_want *w = &wants[k];
         struct check c = {.map = m, .want = w};
         size_t expected = 0;
-        assert_true(body_each(body, m->report->column_count, w, check_slot, &c));
+        assert_true(body_each(body, m->report, w, check_slot, &c));
         for (uint32_t s = 0; s < BODY_SERIES; s++) {
             for (uint32_t slot = w->first; slot < w->end; slot++)
                 expected += m->is_there[s][slot] && ((w->series[s / 64] >> s % 64) & 1);
@@ -151,22 +208,30 @@ static char *exact(struct slice body)
     return copy;
 }
 
-static struct map map;
-static struct body_item items[BODY_SERIES * BODY_SLOTS];
-static int64_t item_values[BODY_SERIES * BODY_SLOTS * REPORT_COLUMNS_MAX];
+static void clear_sketches(struct map *m)
+{
+    for (size_t i = 0; i < (size_t)BODY_SERIES * BODY_SLOTS * SKETCHES; i++)
+        text_fini(&m->sketches[0][0][i]);
+}
+
+static void clear_map(void)
+{
+    clear_sketches(&map);
+    memset(&map, 0, sizeof map);
+}
 
 /* A body after some random merges, in `out`; the map holds the same. */
 static void roll_body(struct dice *d, const struct report *r, int merges, struct body_buffer *out)
 {
     struct body_buffer next = {0};
-    memset(&map, 0, sizeof map);
+    clear_map();
     map.report = r;
     out->len = 0;
     for (int i = 0; i < merges; i++) {
-        size_t count = roll_items(d, &map, items, item_values);
+        size_t count = roll_items(d, &map, body_items, item_values);
         struct slice old = slice_of((const char *)out->data, out->len);
         char *copy = exact(old);
-        assert_true(body_merge(slice_of(copy, old.len), items, count, r, &next));
+        assert_true(body_merge(slice_of(copy, old.len), body_items, count, r, &next));
         free(copy);
         struct body_buffer swap = *out;
         *out = next;
@@ -192,10 +257,10 @@ static void test_merge_of_nothing_changes_nothing(void **state)
     struct dice d = dice_new("nothing");
     const struct report *two = &shapes[1];
     struct body_buffer body = {0}, same = {0};
-    assert_true(body_merge(slice_of(NULL, 0), items, 0, two, &same));
+    assert_true(body_merge(slice_of(NULL, 0), body_items, 0, two, &same));
     assert_int_equal(same.len, 0);
     roll_body(&d, two, 3, &body);
-    assert_true(body_merge(slice_of((const char *)body.data, body.len), items, 0, two, &same));
+    assert_true(body_merge(slice_of((const char *)body.data, body.len), body_items, 0, two, &same));
     assert_int_equal(same.len, body.len);
     assert_memory_equal(same.data, body.data, body.len);
     body_buffer_fini(&body);
@@ -211,28 +276,31 @@ static void test_fullest_body_merges(void **state)
     struct body_buffer once = {0}, twice = {0};
     assert_int_equal(widest->column_count, REPORT_COLUMNS_MAX);
     struct dice d = {1};
-    memset(&map, 0, sizeof map);
+    clear_map();
     map.report = widest;
     for (size_t m = 0; m < REPORT_COLUMNS_MAX; m++)
         least[m] = INT64_MIN;
     for (uint32_t i = 0; i < BODY_SERIES * BODY_SLOTS; i++) {
-        items[i] = (struct body_item){i / BODY_SLOTS, i % BODY_SLOTS, least};
+        body_items[i] = (struct body_item){i / BODY_SLOTS, i % BODY_SLOTS, least, NULL};
         map.is_there[i / BODY_SLOTS][i % BODY_SLOTS] = true;
         memcpy(map.values[i / BODY_SLOTS][i % BODY_SLOTS], least, sizeof least);
     }
-    assert_true(body_merge(slice_of(NULL, 0), items, COUNT_OF(items), widest, &once));
-    assert_true(
-        body_merge(slice_of((const char *)once.data, once.len), items, COUNT_OF(items), widest, &twice));
+    assert_true(body_merge(slice_of(NULL, 0), body_items, COUNT_OF(body_items), widest, &once));
+    assert_true(body_merge(slice_of((const char *)once.data, once.len), body_items, COUNT_OF(body_items),
+                           widest, &twice));
     check_body(&d, slice_of((const char *)once.data, once.len), &map);
     check_body(&d, slice_of((const char *)twice.data, twice.len), &map);
     body_buffer_fini(&once);
     body_buffer_fini(&twice);
 }
 
-static void count_slot(void *context, uint32_t series, uint32_t slot, const int64_t *values)
+static bool count_slot(void *context, uint32_t series, uint32_t slot, const int64_t *values,
+                       const struct slice *sketches)
 {
+    (void)sketches;
     assert_true(series < BODY_SERIES && slot < BODY_SLOTS);
     *(int64_t *)context += values[0] != 0;
+    return true;
 }
 
 /* Both ways to read it stay within its bytes. A merge makes another body of a damaged one. */
@@ -240,17 +308,19 @@ static bool survive(struct dice *d, struct slice body, const struct report *r)
 {
     static const struct body_want all = {{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS};
     static struct map ignored;
+
     struct body_buffer out = {0};
     int64_t count = 0;
     char *copy = exact(body);
+    clear_sketches(&ignored);
     ignored.report = r;
-    size_t n = roll_items(d, &ignored, items, item_values);
-    bool good = body_each(slice_of(copy, body.len), r->column_count, &all, count_slot, &count);
-    bool merges = body_merge(slice_of(copy, body.len), items, n, r, &out);
-    assert_true(merges || !good);
+    size_t n = roll_items(d, &ignored, body_items, item_values);
+    bool good = body_each(slice_of(copy, body.len), r, &all, count_slot, &count);
+    bool merges = body_merge(slice_of(copy, body.len), body_items, n, r, &out);
+    assert_true(merges || !good || r->sketch_count > 0); /* reading does not decode sketches, merging does */
     if (merges) {
         char *again = exact(slice_of((const char *)out.data, out.len));
-        (void)body_each(slice_of(again, out.len), r->column_count, &all, count_slot, &count);
+        (void)body_each(slice_of(again, out.len), r, &all, count_slot, &count);
         free(again);
     }
     body_buffer_fini(&out);
@@ -323,10 +393,10 @@ static void test_body_that_breaks_the_rules_is_refused(void **state)
     };
     (void)state;
     int64_t count = 0;
-    assert_true(body_each(slice_of("\x7f\x02\x3b\x02", 4), 1, &all, count_slot, &count));
+    assert_true(body_each(slice_of("\x7f\x02\x3b\x02", 4), &shapes[0], &all, count_slot, &count));
     assert_int_equal(count, 1);
     for (size_t i = 0; i < COUNT_OF(cases); i++)
-        assert_false(body_each(slice_of(cases[i].bytes, cases[i].len), 1, &all, count_slot, &count));
+        assert_false(body_each(slice_of(cases[i].bytes, cases[i].len), &shapes[0], &all, count_slot, &count));
 }
 
 /* Copy to memory of exactly its length. */

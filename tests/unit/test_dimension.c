@@ -1,5 +1,5 @@
 /* Settled text of dimensions: golden texts, and rules that hold for any text. */
-#include "aggregate/dimension.h"
+#include "aggregate/report.h"
 #include "base/check.h"
 #include "base/utf8.h"
 #include "tests/support/dice.h"

@@ -34,7 +34,7 @@ static bool may_scan(struct store *st, enum span resolution, int64_t from_ms, in
 {
     struct err e;
     struct scan_stats stats = {0};
-    struct scan scan = {PAGES, resolution, from_ms, to_ms, world_every_series, UINT64_MAX, 0};
+    struct scan scan = {PAGES, resolution, from_ms, to_ms, world_every_series, UINT64_MAX, 0, NULL};
     if (store_scan(st, &scan, nothing, NULL, &stats, &e))
         return true;
     assert_int_equal(e.code, EX_UNAVAILABLE);

@@ -73,7 +73,7 @@ static void make_report(struct game *g)
 
 static void open_all(struct game *g)
 {
-    static const struct shard_limits limits = {1000, 1000, 1 << 20, 64, NULL, 0};
+    static const struct shard_limits limits = {1000, 1000, 1 << 20, 64, NULL, 0, 1 << 20};
     char url[160];
     struct err e;
     make_report(g);

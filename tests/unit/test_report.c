@@ -142,15 +142,17 @@ static void test_report_refuses_pieces(void **state)
     assert_false(report_add_measure(&r, n, count, &e));
     assert_string_equal(e.text, "found measure \"n\" twice, expected each once");
     assert_false(report_add_measure(&r, slice_text("m"), slice_text("sum(byte)"), &e));
-    assert_string_equal(e.text, "found \"sum(byte)\", expected count, or sum, min, max, last or mean of a "
-                                "field with numbers (did you mean \"sum(bytes)\"?)");
+    assert_string_equal(e.text,
+                        "found \"sum(byte)\", expected count; sum, min, max, last, mean or histogram of a "
+                        "field with numbers; or distinct of a dimension (did you mean \"sum(bytes)\"?)");
     assert_false(report_add_measure(&r, slice_text("m"), slice_text("sum(path)"), &e));
     assert_string_equal(e.text,
                         "found \"sum(path)\", but path is a text: expected count, or sum, min, max, last "
                         "or mean of a field with numbers");
     assert_false(report_add_measure(&r, slice_text("m"), slice_text("maxx(value)"), &e));
-    assert_string_equal(e.text, "found \"maxx(value)\", expected count, or sum, min, max, last or mean of a "
-                                "field with numbers (did you mean \"max(value)\"?)");
+    assert_string_equal(e.text,
+                        "found \"maxx(value)\", expected count; sum, min, max, last, mean or histogram of a "
+                        "field with numbers; or distinct of a dimension (did you mean \"max(value)\"?)");
     static const char *const others[] = {
         "",      "sum",          "sum(",        "sum()",       "(bytes)",     "sum(bytes", "sum (bytes)",
         "COUNT", "count(bytes)", "sum(bytes) ", "mean(Value)", "last(value)x"};

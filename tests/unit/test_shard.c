@@ -314,7 +314,7 @@ static void test_one_large_batch_equals_a_naive_count(void **state)
     (void)state;
     struct dice d = dice_new("large");
     struct game g;
-    struct shard_limits limits = {1 << 20, 1 << 20, 64 << 20, DIMENSION_BYTES, NULL, 0};
+    struct shard_limits limits = {1 << 20, 1 << 20, 64 << 20, DIMENSION_BYTES, NULL, 0, 1 << 20};
     game_init(&g, &d, &limits);
     play(&g, 6000, 20000, 1 << 20);
     check_equal(&g);
@@ -342,7 +342,7 @@ static void test_books_are_split_between_partitions(void **state)
 {
     (void)state;
     struct dice d = dice_new("partitions");
-    struct shard_limits limits = {1 << 20, 1 << 20, 64 << 20, DIMENSION_BYTES, NULL, 0};
+    struct shard_limits limits = {1 << 20, 1 << 20, 64 << 20, DIMENSION_BYTES, NULL, 0, 1 << 20};
     struct game g;
     struct books naive[2], taken[2];
     game_init(&g, &d, &limits);
@@ -374,7 +374,7 @@ static void test_books_are_split_between_partitions(void **state)
 static void test_empty_shard_seals_to_an_empty_part(void **state)
 {
     (void)state;
-    struct shard_limits limits = {1, 1, 1, DIMENSION_BYTES, NULL, 0};
+    struct shard_limits limits = {1, 1, 1, DIMENSION_BYTES, NULL, 0, 1 << 20};
     struct shard *sh = shard_new(3, reports, REPORTS, &limits);
     assert_true(shard_is_empty(sh));
     assert_false(shard_is_full(sh));
@@ -395,10 +395,10 @@ static void test_empty_shard_seals_to_an_empty_part(void **state)
 static void test_each_limit_makes_it_full(void **state)
 {
     (void)state;
-    static const struct shard_limits limits[] = {{3, 100, 1 << 20, DIMENSION_BYTES, NULL, 0},
-                                                 {100, 3, 1 << 20, DIMENSION_BYTES, NULL, 0},
-                                                 {100, 100, 1, DIMENSION_BYTES, NULL, 0},
-                                                 {100, 100, 1 << 20, DIMENSION_BYTES, NULL, 100}};
+    static const struct shard_limits limits[] = {{3, 100, 1 << 20, DIMENSION_BYTES, NULL, 0, 1 << 20},
+                                                 {100, 3, 1 << 20, DIMENSION_BYTES, NULL, 0, 1 << 20},
+                                                 {100, 100, 1, DIMENSION_BYTES, NULL, 0, 1 << 20},
+                                                 {100, 100, 1 << 20, DIMENSION_BYTES, NULL, 100, 1 << 20}};
     static const int full_after[] = {3, 3, 1, 2};
     static const struct raw raw = {.kind = RAW_ALL};
     static const struct range range = {.source = "s"};
@@ -427,7 +427,7 @@ static void test_raw_memory(void **state)
     static const size_t grown[] = {1000, 1 << 20};
     (void)state;
     for (size_t k = 0; k < COUNT_OF(grown); k++) {
-        struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, NULL, 1 << 12};
+        struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, NULL, 1 << 12, 1 << 20};
         struct shard *sh = shard_new(0, reports, REPORTS, &limits);
         shard_set_raw(sh, &raw, &range);
         size_t at_first = shard_bytes(sh);
@@ -445,7 +445,7 @@ static void test_raw_memory(void **state)
 static void test_sums_saturate(void **state)
 {
     (void)state;
-    struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, NULL, 0};
+    struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, NULL, 0, 1 << 20};
     struct shard *sh = shard_new(0, reports, REPORTS, &limits);
     struct event events[SHARD_EVENTS_MAX] = {{.at_ms = 0}};
     for (int i = 0; i < SHARD_EVENTS_MAX; i++) {
@@ -465,7 +465,7 @@ static void test_sums_saturate(void **state)
 static void test_events_before_the_watermark_are_late(void **state)
 {
     _Atomic int64_t late_ms[REPORTS] = {0, 2000, 1001};
-    struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, late_ms, 0};
+    struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, late_ms, 0, 1 << 20};
     struct shard *sh = shard_new(0, reports, REPORTS, &limits);
     struct event events[3] = {{.at_ms = 1000}, {.at_ms = 1001}, {.at_ms = 2000}};
     (void)state;

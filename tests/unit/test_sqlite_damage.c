@@ -55,7 +55,7 @@ static void read_all(struct store *st)
     int64_t next;
     for (size_t r = 0; r < st->report_count; r++) {
         for (enum span slot = SPAN_MINUTE; slot < SPAN_COUNT; slot++) {
-            struct scan scan = {r, slot, 0, CIVIL_END_MS, world_every_series, UINT64_MAX, 0};
+            struct scan scan = {r, slot, 0, CIVIL_END_MS, world_every_series, UINT64_MAX, 0, NULL};
             struct scan_stats stats = {0};
             check_answer(store_scan(st, &scan, nothing, NULL, &stats, &e), &e);
             scan.series = (struct series_set){.kind = SERIES_ONE, .one = 5};

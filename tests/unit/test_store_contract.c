@@ -98,7 +98,7 @@ static void check_buckets(struct world *w, enum span span, const char *from, con
     struct err e;
     struct seen seen = {0};
     struct scan_stats stats = {0};
-    struct scan scan = {PAGES, span, fixture_ms(from), fixture_ms(to), world_every_series, 1000, 0};
+    struct scan scan = {PAGES, span, fixture_ms(from), fixture_ms(to), world_every_series, 1000, 0, NULL};
     assert_true(store_scan(w->store, &scan, see, &seen, &stats, &e));
     size_t count = 0;
     for (; expected[count] != NULL; count++) {
@@ -543,7 +543,7 @@ static void test_scan_of_too_many_rows_is_refused(void **state)
     for (int day = 0; day < 20; day++)
         batcher_add(w->batcher, 0, PAGES, "/a", from + day * DAY_MS, (int64_t[]){1, 1});
     world_apply(w, 1);
-    struct scan scan = {PAGES, SPAN_MINUTE, from, to, world_every_series, 5, 0};
+    struct scan scan = {PAGES, SPAN_MINUTE, from, to, world_every_series, 5, 0, NULL};
     assert_false(store_scan(w->store, &scan, see, &seen, &stats, &e));
     assert_int_equal(e.code, EX_UNAVAILABLE);
     scan.series = world_one_series(w->store, PAGES, "/a");

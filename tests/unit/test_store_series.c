@@ -65,9 +65,14 @@ static void test_scan_of_some_measures(void **state)
         for (uint32_t measures = 0; measures < 4; measures++) {
             int64_t sums[2] = {0};
             struct scan_stats stats = {0};
-            struct scan scan = {
-                PAGES, resolution, fixture_ms("2015-05-01"), fixture_ms("2015-07-01"), world_every_series,
-                1000,  measures};
+            struct scan scan = {PAGES,
+                                resolution,
+                                fixture_ms("2015-05-01"),
+                                fixture_ms("2015-07-01"),
+                                world_every_series,
+                                1000,
+                                measures,
+                                NULL};
             assert_true(store_scan(w->store, &scan, add_both, sums, &stats, &e));
             if (measures == 0 || (measures & 1 << HITS) != 0)
                 assert_int_equal(sums[HITS], 3);

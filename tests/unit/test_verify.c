@@ -193,7 +193,7 @@ static void change_body(struct desk *k, const char *table, int64_t by)
     sqlite3_stmt *get, *put;
     struct body_buffer changed = {0};
     int64_t add[] = {by, 0};
-    struct body_item item = {1, 0, add};
+    struct body_item item = {1, 0, add, NULL};
     assert_int_equal(sqlite3_open_v2(k->db, &db, SQLITE_OPEN_READWRITE, sqlite_vfs_name()), SQLITE_OK);
     snprintf(sql, sizeof sql, "SELECT at, body FROM %s ORDER BY at LIMIT 1", table);
     assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &get, NULL), SQLITE_OK);

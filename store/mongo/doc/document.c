@@ -155,6 +155,9 @@ void mongo_add_value(bson_t *inc, bson_t *min, bson_t *max, const struct measure
         if (columns[0] != 0)
             add_last(max, path, columns);
         break;
+    case MEASURE_HISTOGRAM:
+    case MEASURE_DISTINCT:
+        ASSERT(!"a handle has such a report");
     }
 }
 
@@ -205,6 +208,9 @@ void mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t
         columns[1] = member(value, "o");
         columns[2] = member(value, "v");
         break;
+    case MEASURE_HISTOGRAM:
+    case MEASURE_DISTINCT:
+        ASSERT(!"a handle has such a report");
     }
 }
 

@@ -1,0 +1,171 @@
+#include "query/figure.h"
+
+#include "ingest/decimal.h"
+#include "query/unknown.h"
+
+#include <stdio.h>
+
+#define PERCENT_DIGITS 6 /* of "99.999" */
+
+static const char *const usual_names[FIGURE_USUAL] = {"p50", "p90", "p95", "p99"};
+static const int64_t usual_quantiles[FIGURE_USUAL] = {500000, 900000, 950000, 990000};
+
+static struct slice trim(struct slice s)
+{
+    while (s.len > 0 && s.ptr[0] == ' ')
+        s = slice_of(s.ptr + 1, s.len - 1);
+    while (s.len > 0 && s.ptr[s.len - 1] == ' ')
+        s.len--;
+    return s;
+}
+
+/* Splits `text` at the first `mark`; false: there is none. */
+static bool cut(struct slice text, const char *mark, struct slice *before, struct slice *behind)
+{
+    const size_t len = strlen(mark);
+    const char *at = text.len >= len ? memmem(text.ptr, text.len, mark, len) : NULL;
+    if (at == NULL)
+        return false;
+    *before = trim(slice_of(text.ptr, (size_t)(at - text.ptr)));
+    *behind = trim(slice_of(at + len, text.len - (size_t)(at - text.ptr) - len));
+    return true;
+}
+
+static bool find_measure(struct figure *f, const struct report *r, struct slice name)
+{
+    int found = report_find_measure(r, name);
+    f->measure = (size_t)found;
+    return found >= 0;
+}
+
+/* "99.9" is 999000 millionths. */
+static bool parse_percent(struct slice text, int64_t *quantile)
+{
+    int64_t percent;
+    if (text.len == 0 || text.len > PERCENT_DIGITS || decimal_parse(text, &percent) != DECIMAL_OK ||
+        percent < 0 || percent > 100 * EVENT_SCALE || percent % 100 != 0)
+        return false;
+    *quantile = percent / 100;
+    return true;
+}
+
+/* Reads "NAME(INSIDE)". */
+static bool parse_call(struct figure *f, const struct report *r, struct slice name, struct slice inside)
+{
+    static const char *const plain[] = {"count", "mean", "min", "max", NULL};
+    struct slice of = inside, number;
+    int i = slice_find(name, plain);
+    if (i >= 0) {
+        f->kind = FIGURE_COUNT + (enum figure_kind)i;
+    } else if (slice_is(name, "quantile")) {
+        f->kind = FIGURE_QUANTILE;
+        if (!cut(inside, ",", &number, &of) || decimal_parse(number, &f->at) != DECIMAL_OK || f->at < 0 ||
+            f->at > EVENT_SCALE)
+            return false;
+    } else if (slice_is(name, "share")) {
+        f->kind = FIGURE_SHARE;
+        if (!cut(inside, "<=", &of, &number) || decimal_parse(number, &f->at) != DECIMAL_OK)
+            return false;
+    } else {
+        f->kind = FIGURE_QUANTILE;
+        if (name.len < 2 || name.ptr[0] != 'p' ||
+            !parse_percent(slice_of(name.ptr + 1, name.len - 1), &f->at))
+            return false;
+    }
+    if (!find_measure(f, r, of))
+        return false;
+    const enum measure_kind kind = r->measures[f->measure].kind;
+    return kind == MEASURE_HISTOGRAM || (kind == MEASURE_DISTINCT && f->kind == FIGURE_COUNT);
+}
+
+/* Names every measure, and the figures of a histogram by three examples. */
+static bool refuse(const struct report *r, struct slice text, struct err *e)
+{
+    static const char *const formats[] = {"p99(%s)", "quantile(0.999, %s)", "share(%s <= 0.3)", "mean(%s)"};
+    const char *names[REPORT_MEASURES_MAX + COUNT_OF(formats) + 2] = {0}, *histogram = NULL;
+    char examples[COUNT_OF(formats)][FIGURE_NAME_BYTES];
+    size_t count = 0;
+    for (size_t m = 0; m < r->measure_count; m++) {
+        names[count++] = r->measures[m].name;
+        if (r->measures[m].kind == MEASURE_HISTOGRAM)
+            histogram = r->measures[m].name;
+    }
+    for (size_t i = 0; histogram != NULL && i < COUNT_OF(formats); i++) {
+        snprintf(examples[i], sizeof examples[i], formats[i], histogram);
+        names[count++] = examples[i];
+    }
+    names[count] = "all";
+    return unknown_name(e, "measure", text, names);
+}
+
+bool figure_parse(struct figure *f, const struct report *r, struct slice text, struct err *e)
+{
+    struct slice name, inside;
+    *f = (struct figure){.kind = FIGURE_VALUE};
+    bool good = find_measure(f, r, text);
+    if (!good && text.len > 0 && text.len < FIGURE_NAME_BYTES && text.ptr[text.len - 1] == ')')
+        good = cut(slice_of(text.ptr, text.len - 1), "(", &name, &inside) && parse_call(f, r, name, inside);
+    if (!good)
+        return refuse(r, text, e);
+    snprintf(f->name, sizeof f->name, "%.*s", SLICE_ARGS(text));
+    return true;
+}
+
+bool figure_usual(struct figure *f, const struct report *r, size_t measure, size_t i)
+{
+    const struct measure *m = &r->measures[measure];
+    const bool is_histogram = m->kind == MEASURE_HISTOGRAM;
+    if (i >= (is_histogram ? FIGURE_USUAL : 1))
+        return false;
+    *f = (struct figure){.kind = is_histogram ? FIGURE_QUANTILE : FIGURE_VALUE, .measure = measure};
+    if (is_histogram) {
+        f->at = usual_quantiles[i];
+        snprintf(f->name, sizeof f->name, "%s(%s)", usual_names[i], m->name);
+    } else {
+        snprintf(f->name, sizeof f->name, "%s", m->name);
+    }
+    return true;
+}
+
+/* The rank of a quantile among `count` numbers: the least that has this share of them up to itself. */
+static int64_t rank_of(int64_t quantile, int64_t count)
+{
+    int128 rank = ((int128)quantile * count + EVENT_SCALE - 1) / EVENT_SCALE;
+    return rank < 1 ? 1 : (int64_t)rank;
+}
+
+static bool histogram_figure(const struct figure *f, const struct measure *m, const struct histogram *h,
+                             int128 *value)
+{
+    const int64_t scale = field_scale(m->field), count = histogram_count(h);
+    int64_t rank = f->kind == FIGURE_MIN ? 1 : f->kind == FIGURE_MAX ? count : rank_of(f->at, count);
+    if (f->kind == FIGURE_COUNT) {
+        *value = (int128)count * EVENT_SCALE;
+        return true;
+    }
+    if (count == 0)
+        return false;
+    if (f->kind == FIGURE_SHARE)
+        *value = (int128)histogram_within(h, m->layout, scale, f->at) * EVENT_SCALE / count;
+    else
+        *value = histogram_value(m->layout, scale, histogram_rank(h, rank));
+    return true;
+}
+
+bool figure_value(const struct figure *f, const struct measure *m, const int64_t *columns,
+                  const union sketch *s, int128 *value)
+{
+    if (m->kind == MEASURE_HISTOGRAM && f->kind != FIGURE_VALUE && f->kind != FIGURE_MEAN)
+        return histogram_figure(f, m, &s->histogram, value);
+    if (m->kind != MEASURE_DISTINCT || f->kind == FIGURE_COUNT)
+        return measure_value(m, columns, value);
+    *value = (int128)distinct_count(&s->distinct) * EVENT_SCALE;
+    return true;
+}
+
+bool figure_is_amount(const struct figure *f, const struct measure *m)
+{
+    return f->kind == FIGURE_COUNT ||
+           (f->kind == FIGURE_VALUE &&
+            (m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM || m->kind == MEASURE_DISTINCT));
+}
