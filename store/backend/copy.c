@@ -26,9 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COPY_CELLS  200000
-#define COPY_SERIES 10000
-#define KEYS_BYTES  ((size_t)256 << 10)
+#define COPY_CELLS        200000
+#define COPY_SERIES       10000
+#define COPY_SKETCH_BYTES ((size_t)32 << 20)
+#define KEYS_BYTES        ((size_t)256 << 10)
 
 /* Starts of time buckets with counts, sorted. */
 struct starts {
@@ -42,6 +43,7 @@ struct copier {
     struct watermarks *watermarks;
     size_t report; /* the report that is being copied */
     struct part part;
+    struct cell *cell; /* the last one taken, which gets sketches; NULL: none */
     uint32_t *numbers; /* by series number of the source: its number in the part, plus 1; 0: not seen */
     size_t number_capacity, number_count;
     uint32_t added; /* series that the part has had so far */
@@ -71,6 +73,7 @@ static bool goes_on(struct copier *k, const char *what, uint64_t done, uint64_t 
 static void part_init(struct copier *k)
 {
     k->part = (struct part){.epoch = 1, .report_count = k->from->report_count};
+    arena_init(&k->part.sketch_memory, KEYS_BYTES);
     k->part.reports = xcalloc(k->part.report_count + 1, sizeof *k->part.reports);
     for (size_t r = 0; r < k->part.report_count; r++)
         k->part.reports[r].cells.stride = report_cell_bytes(&k->from->reports[r]);
@@ -81,8 +84,10 @@ static void part_fini(struct copier *k)
     for (size_t r = 0; r < k->part.report_count; r++) {
         free(k->part.reports[r].cells.data);
         free(k->part.reports[r].added);
+        free(k->part.reports[r].sketches);
     }
     free(k->part.reports);
+    arena_fini(&k->part.sketch_memory);
 }
 
 /* Hands series and cells to the target, and empties the part. */
@@ -95,6 +100,9 @@ static bool part_send(struct copier *k)
         k->good = store_fill(k->to, &batch, k->e);
     k->cells += pr->cells.count;
     pr->cells.count = 0;
+    pr->sketch_count = 0;
+    k->cell = NULL;
+    arena_reset(&k->part.sketch_memory);
     pr->first_added += (uint32_t)pr->added_count;
     pr->added_count = 0;
     arena_reset(&k->keys);
@@ -146,14 +154,33 @@ static void take_cell(void *context, uint32_t series, int64_t bucket_ms, const i
                           r->name);
         return;
     }
+    if (cells->count == COPY_CELLS || arena_bytes(&k->part.sketch_memory) > COPY_SKETCH_BYTES)
+        (void)part_send(k);
     if ((cells->count + 1) * cells->stride > cells->capacity)
         cells->data = xgrow(cells->data, &cells->capacity, (cells->count + 1) * cells->stride, 1);
-    struct cell *cell = cells_at(cells, cells->count++);
-    cell->series = k->numbers[series] - 1;
-    cell->time = (uint32_t)(bucket_ms / report_cell_ms(r));
-    memcpy(cell->value, values, r->column_count * sizeof *values);
-    if (cells->count == COPY_CELLS)
-        (void)part_send(k);
+    k->cell = cells_at(cells, cells->count++);
+    memset(k->cell, 0, cells->stride);
+    k->cell->series = k->numbers[series] - 1;
+    k->cell->time = (uint32_t)(bucket_ms / report_cell_ms(r));
+    memcpy(k->cell->value, values, r->column_count * sizeof *values);
+}
+
+/* Takes a sketch of the last cell. */
+static bool take_sketch(void *context, uint32_t series, int64_t bucket_ms, size_t sketch, struct slice packed,
+                        struct err *e)
+{
+    struct copier *k = context;
+    const struct report *r = &k->from->reports[k->report];
+    (void)series, (void)bucket_ms;
+    if (k->cell == NULL) /* the copy has failed */
+        return true;
+    union sketch *to = report_open_sketch(r, &k->part.reports[k->report], k->cell, sketch);
+    return sketch_merge(measure_sketch_kind(report_sketched(r, sketch)), to, &k->part.sketch_memory,
+                        packed) ||
+           err_set(e, EX_DATAERR,
+                   "a histogram or distinct count of report \"%s\" is damaged: check the store by "
+                   "`tallyd verify --store-only`",
+                   r->name);
 }
 
 /* ---- counts */
@@ -180,7 +207,8 @@ static bool scan(struct copier *k, enum span resolution, int64_t from_ms, int64_
                              .from_ms = from_ms,
                              .to_ms = to_ms,
                              .series = {.kind = SERIES_ALL},
-                             .rows_max = UINT64_MAX};
+                             .rows_max = UINT64_MAX,
+                             .sketch = fn == take_cell ? take_sketch : NULL};
     struct scan_stats stats = {0};
     return from_ms >= to_ms || (store_scan(k->from, &all, fn, k, &stats, k->e) && k->good);
 }

@@ -147,8 +147,8 @@ static void test_report_refuses_pieces(void **state)
                         "field with numbers; or distinct of a dimension (did you mean \"sum(bytes)\"?)");
     assert_false(report_add_measure(&r, slice_text("m"), slice_text("sum(path)"), &e));
     assert_string_equal(e.text,
-                        "found \"sum(path)\", but path is a text: expected count, or sum, min, max, last "
-                        "or mean of a field with numbers");
+                        "found \"sum(path)\", but path is a text: expected count; sum, min, max, last, "
+                        "mean or histogram of a field with numbers; or distinct of a dimension");
     assert_false(report_add_measure(&r, slice_text("m"), slice_text("maxx(value)"), &e));
     assert_string_equal(e.text,
                         "found \"maxx(value)\", expected count; sum, min, max, last, mean or histogram of a "
