@@ -6,7 +6,7 @@
  *
  *            cells:  | series 7, time 24183241 | count 3 | bytes 5120 |   stride: report_cell_bytes()
  *
- *          Behind its columns, a cell has a number for each sketch of the report: its place in `sketches`, plus 1.
+ *          Behind its columns, a cell has the sketches of the report (report_sketch()).
  *          A cell is one minute long, or one second if the report's layout is `minute` (report_cell()).
  * Series : a shard numbers its series from 0 in order of first sight. The store keeps a map from (shard,
  *          epoch, number) to its own name for the series; a new epoch empties the map.
@@ -26,7 +26,7 @@
 struct cell {
     uint32_t series; /* the series' number in its shard */
     uint32_t time;   /* minutes since 1970, until the year 10136; or seconds, until 2106 */
-    int64_t value[]; /* the report's columns, see measure.h; then a number per sketch, 0: it is empty */
+    int64_t value[]; /* the report's columns, see measure.h; then its sketches, in SKETCH_VALUES each */
 };
 
 /* Length of a key that is none: the series is `other` of a store. Shards add no such series, copies do. */
@@ -64,8 +64,6 @@ struct part_report {
     struct series **added; /* numbers first_added, first_added + 1, … */
     size_t added_count, added_capacity;
     uint32_t first_added;
-    union sketch *sketches; /* of cells, in any order */
-    size_t sketch_count, sketch_capacity;
 };
 
 struct part {

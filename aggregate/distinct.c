@@ -24,18 +24,26 @@ static void add_to_register(struct distinct *d, uint32_t entry)
     *to = rank > *to ? (uint8_t)rank : *to;
 }
 
+/* Where its entries are, and in how many places; some may be empty. */
+static uint32_t *places_of(const struct distinct *d, uint32_t *places)
+{
+    *places = d->mask > 0 ? d->mask + 1 : d->count;
+    return d->mask > 0 ? d->entries : (uint32_t *)d->few;
+}
+
 static void make_registers(struct distinct *d, struct arena *arena)
 {
+    uint32_t places;
+    const uint32_t *entries = places_of(d, &places);
     if (d->registers != NULL)
         return;
     d->registers = arena_add(arena, DISTINCT_REGISTERS);
     memset(d->registers, 0, DISTINCT_REGISTERS);
-    for (uint32_t i = 0; d->count > 0 && i <= d->mask; i++) {
-        if (d->entries[i] != 0)
-            add_to_register(d, d->entries[i]);
+    for (uint32_t i = 0; i < places; i++) {
+        if (entries[i] != 0)
+            add_to_register(d, entries[i]);
     }
-    d->entries = NULL;
-    d->count = d->mask = 0;
+    *d = (struct distinct){.registers = d->registers};
 }
 
 /* The place of an entry with the same 26 bits, or the empty one for it. */
@@ -50,14 +58,31 @@ static uint32_t *place_of(const struct distinct *d, uint32_t entry)
 static void make_places(struct distinct *d, struct arena *arena)
 {
     const struct distinct old = *d;
-    const uint32_t places = old.count == 0 ? PLACES_MIN : (old.mask + 1) * 2;
+    uint32_t had;
+    const uint32_t *entries = places_of(&old, &had);
+    const uint32_t places = old.mask == 0 ? PLACES_MIN : had * 2;
     d->mask = places - 1;
     d->entries = arena_add(arena, places * sizeof *d->entries);
     memset(d->entries, 0, places * sizeof *d->entries);
-    for (uint32_t i = 0; old.count > 0 && i <= old.mask; i++) {
-        if (old.entries[i] != 0)
-            *place_of(d, old.entries[i]) = old.entries[i];
+    for (uint32_t i = 0; i < had; i++) {
+        if (entries[i] != 0)
+            *place_of(d, entries[i]) = entries[i];
     }
+}
+
+/* Adds to the few entries; false: there is no room. */
+static bool add_to_few(struct distinct *d, uint32_t entry)
+{
+    for (uint32_t i = 0; i < d->count; i++) {
+        if (d->few[i] >> 6 == entry >> 6) {
+            d->few[i] = entry > d->few[i] ? entry : d->few[i];
+            return true;
+        }
+    }
+    if (d->count == DISTINCT_FEW)
+        return false;
+    d->few[d->count++] = entry;
+    return true;
 }
 
 void distinct_add_entry(struct distinct *d, struct arena *arena, uint32_t entry)
@@ -66,7 +91,9 @@ void distinct_add_entry(struct distinct *d, struct arena *arena, uint32_t entry)
         add_to_register(d, entry);
         return;
     }
-    if (d->count == 0 || d->count * 4 >= (d->mask + 1) * 3)
+    if (d->mask == 0 && add_to_few(d, entry))
+        return;
+    if (d->count * 4 >= (d->mask + 1) * 3)
         make_places(d, arena);
     uint32_t *to = place_of(d, entry);
     d->count += *to == 0;
@@ -85,9 +112,11 @@ static void pack_entries(const struct distinct *d, struct text *out)
     uint32_t sorted[DISTINCT_ENTRIES_MAX], before = 0;
     uint8_t bytes[VARINT_BYTES_MAX];
     size_t count = 0;
-    for (uint32_t i = 0; i <= d->mask; i++) {
-        if (d->entries[i] != 0)
-            sorted[count++] = d->entries[i];
+    uint32_t places;
+    const uint32_t *entries = places_of(d, &places);
+    for (uint32_t i = 0; i < places; i++) {
+        if (entries[i] != 0)
+            sorted[count++] = entries[i];
     }
     qsort(sorted, count, sizeof *sorted, compare_entries);
     text_putc(out, IS_ENTRIES);

@@ -29,10 +29,14 @@
 #define DISTINCT_REGISTERS     (1 << DISTINCT_REGISTER_BITS)
 #define DISTINCT_ENTRY_BITS    26 /* bits of the hash that an entry has as they are */
 #define DISTINCT_ENTRIES_MAX   700
+#define DISTINCT_FEW           2
 #define DISTINCT_PACKED_MAX    (1 + DISTINCT_REGISTERS * 6 / 8) /* bytes of packed registers */
 
 struct distinct {
-    uint32_t *entries; /* open addressing by their 26 bits; 0: an empty place */
+    union {
+        uint32_t *entries;          /* open addressing by their 26 bits; 0: an empty place */
+        uint32_t few[DISTINCT_FEW]; /* if mask is 0: the entries, in order of arrival. Many cells have few */
+    };
     uint32_t count, mask;
     uint8_t *registers; /* NULL: there are entries */
 };
@@ -50,7 +54,9 @@ static inline void distinct_add(struct distinct *d, struct arena *arena, uint64_
 {
     if (d->registers == NULL) {
         const uint32_t entry = distinct_entry(hash);
-        if (d->count == 0 || d->entries[(entry >> 6) & d->mask] != entry)
+        if (d->count == 0)
+            d->few[d->count++] = entry;
+        else if (d->mask == 0 ? d->few[0] != entry : d->entries[(entry >> 6) & d->mask] != entry)
             distinct_add_entry(d, arena, entry);
         return;
     }

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#define ROOM_MIN    8
+#define ROOM_MIN    16
 #define VALUE_LIMIT 100000 /* values have five digits */
 
 /* 2^(k/16) and 2^((2k+1)/32), times 2^62. */
@@ -36,11 +36,11 @@ static int128 power(const uint64_t table[HISTOGRAM_OCTAVE], int32_t index, int64
 
 static void fill_first_slots(struct histogram_layout *l)
 {
+    uint16_t slot = 1;
     for (int bit = 0; bit < 64; bit++) {
         for (int next = 0; next < 32; next++) {
             uint64_t least =
                 bit >= 5 ? (uint64_t)(32 + next) << (bit - 5) : (uint64_t)(32 + next) >> (5 - bit);
-            uint16_t slot = 1;
             while (slot < HISTOGRAM_SLOTS - 1 && (uint64_t)l->last[slot] < least)
                 slot++;
             l->first_slot[bit][next] = slot;
@@ -72,22 +72,28 @@ const struct histogram_layout *histogram_layout(int64_t scale)
     return scale == 1 ? &of_units : &of_millionths;
 }
 
+/* Where its counts are, and how many slots they are of. */
+static const int64_t *counts_of(const struct histogram *h, uint32_t *slots)
+{
+    *slots = h->room > 0 ? h->room : 1;
+    return h->room > 0 ? h->counts : &h->count;
+}
+
 void histogram_grow(struct histogram *h, struct arena *arena, int32_t slot)
 {
-    ASSERT(slot > -HISTOGRAM_SLOTS && slot < HISTOGRAM_SLOTS);
-    int32_t first = h->room > 0 && h->first < slot ? h->first : slot;
-    int32_t end = h->room > 0 && h->first + (int32_t)h->room > slot ? h->first + (int32_t)h->room : slot + 1;
+    uint32_t had;
+    const int64_t *old = counts_of(h, &had);
+    const int32_t old_end = h->first + (int32_t)had, end = old_end > slot ? old_end : slot + 1;
+    int32_t first = h->first < slot ? h->first : slot;
     uint32_t room = ROOM_MIN;
-    while (room < (uint32_t)(end - first) || room < h->room)
+    ASSERT(slot > -HISTOGRAM_SLOTS && slot < HISTOGRAM_SLOTS);
+    while (room < (uint32_t)(end - first))
         room *= 2;
-    if (h->room > 0 && first < h->first) /* it grows downwards: leave the room below */
+    if (first < h->first) /* it grows downwards: leave the room below */
         first = end - (int32_t)room;
-    else if (h->room == 0)
-        first = slot - ROOM_MIN / 2;
     int64_t *counts = arena_add(arena, room * sizeof *counts);
     memset(counts, 0, room * sizeof *counts);
-    if (h->room > 0)
-        memcpy(counts + (h->first - first), h->counts, h->room * sizeof *counts);
+    memcpy(counts + (h->first - first), old, had * sizeof *counts);
     *h = (struct histogram){.counts = counts, .first = first, .room = room};
 }
 
@@ -96,12 +102,14 @@ void histogram_pack(const struct histogram *h, struct text *out)
     uint8_t bytes[2 * VARINT_BYTES_MAX];
     bool is_first = true;
     int32_t before = 0;
-    for (uint32_t i = 0; i < h->room; i++) {
-        if (h->counts[i] == 0)
+    uint32_t slots;
+    const int64_t *counts = counts_of(h, &slots);
+    for (uint32_t i = 0; i < slots; i++) {
+        if (counts[i] == 0)
             continue;
         int32_t slot = h->first + (int32_t)i;
         uint8_t *p = varint_put(bytes, is_first ? varint_zigzag(slot) : (uint64_t)(slot - before - 1));
-        p = varint_put(p, (uint64_t)h->counts[i]);
+        p = varint_put(p, (uint64_t)counts[i]);
         text_add(out, (const char *)bytes, (size_t)(p - bytes));
         before = slot;
         is_first = false;
@@ -146,21 +154,25 @@ bool histogram_take(struct histogram *h, struct slice packed)
         if ((p = next_slot(p, end, &slot, &count)) == NULL)
             return false;
         int64_t at = (int64_t)slot - h->first;
-        if (at < 0 || at >= h->room || h->counts[at] < count || h->counts[at] == INT64_MAX)
+        uint32_t slots;
+        int64_t *counts = (int64_t *)counts_of(h, &slots);
+        if (at < 0 || at >= slots || counts[at] < count || counts[at] == INT64_MAX)
             return false;
-        h->counts[at] -= count;
+        counts[at] -= count;
     }
     return true;
 }
 
 int64_t histogram_count(const struct histogram *h)
 {
-    int64_t count = 0;
-    for (uint32_t i = 0; i < h->room; i++) {
-        if (__builtin_add_overflow(count, h->counts[i], &count))
+    int64_t sum = 0;
+    uint32_t slots;
+    const int64_t *counts = counts_of(h, &slots);
+    for (uint32_t i = 0; i < slots; i++) {
+        if (__builtin_add_overflow(sum, counts[i], &sum))
             return INT64_MAX;
     }
-    return count;
+    return sum;
 }
 
 /* Round to five digits: more would only feign precision. */
@@ -197,10 +209,11 @@ int128 histogram_value(const struct histogram_layout *l, int64_t scale, int32_t 
 
 int32_t histogram_rank(const struct histogram *h, int64_t rank)
 {
-    uint32_t i = 0;
+    uint32_t i = 0, slots;
+    const int64_t *counts = counts_of(h, &slots);
     ASSERT(rank >= 1);
-    while (i + 1 < h->room && rank > h->counts[i])
-        rank -= h->counts[i++];
+    while (i + 1 < slots && rank > counts[i])
+        rank -= counts[i++];
     return h->first + (int32_t)i;
 }
 
@@ -223,9 +236,11 @@ int64_t histogram_within(const struct histogram *h, const struct histogram_layou
                          int128 limit)
 {
     int64_t within = 0;
-    for (uint32_t i = 0; i < h->room; i++) {
-        if (h->counts[i] > 0)
-            within += part_within(l, scale, h->first + (int32_t)i, h->counts[i], limit);
+    uint32_t slots;
+    const int64_t *counts = counts_of(h, &slots);
+    for (uint32_t i = 0; i < slots; i++) {
+        if (counts[i] > 0)
+            within += part_within(l, scale, h->first + (int32_t)i, counts[i], limit);
     }
     return within;
 }

@@ -35,7 +35,10 @@ struct histogram_layout {
 };
 
 struct histogram {
-    int64_t *counts; /* of the slots from `first` on */
+    union {
+        int64_t *counts; /* of the slots from `first` on */
+        int64_t count;   /* without room: of the slot `first`; 0: there is none. Many cells have one event */
+    };
     int32_t first;
     uint32_t room;
 };
@@ -60,14 +63,19 @@ static inline int32_t histogram_slot(const struct histogram_layout *l, int64_t n
     return number == 0 ? 0 : -histogram_slot_above_0(l, number > INT64_MIN ? (uint64_t)-number : INT64_MAX);
 }
 
-/* Makes room for a slot. */
+/* Makes room for a slot. Pre: it has none, and is not empty. */
 void histogram_grow(struct histogram *h, struct arena *arena, int32_t slot);
 
 static inline void histogram_add(struct histogram *h, struct arena *arena, int32_t slot, int64_t count)
 {
-    if (UNLIKELY((uint32_t)(slot - h->first) >= h->room))
-        histogram_grow(h, arena, slot);
-    int64_t *to = &h->counts[slot - h->first];
+    int64_t *to = &h->count;
+    if (h->room == 0 && h->count == 0)
+        h->first = slot;
+    else if (h->room > 0 || slot != h->first) {
+        if (UNLIKELY((uint32_t)(slot - h->first) >= h->room))
+            histogram_grow(h, arena, slot);
+        to = &h->counts[slot - h->first];
+    }
     if (__builtin_add_overflow(*to, count, to))
         *to = INT64_MAX;
 }

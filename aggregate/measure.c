@@ -2,9 +2,7 @@
 
 #include "base/suggest.h"
 
-#define XXH_INLINE_ALL
 #include <stdio.h>
-#include <xxhash.h>
 
 static const char *const function_names[] = {[MEASURE_COUNT] = "count",
                                              [MEASURE_SUM] = "sum",
@@ -101,16 +99,13 @@ bool measure_parse(struct measure *m, struct slice expression, struct err *e)
     struct measure parsed = *m;
     if (!parse(&parsed, expression))
         return refuse(expression, e);
+    parsed.is_fraction =
+        parsed.kind != MEASURE_COUNT && parsed.kind != MEASURE_DISTINCT && field_scale(parsed.field) != 1;
     write_expression(parsed.kind,
                      parsed.kind == MEASURE_DISTINCT ? parsed.dimension.name : field_name(parsed.field),
                      parsed.expression);
     *m = parsed;
     return true;
-}
-
-static bool is_fraction(const struct measure *m)
-{
-    return m->kind != MEASURE_COUNT && m->kind != MEASURE_DISTINCT && field_scale(m->field) != 1;
 }
 
 bool measure_is_sum(const struct measure *m)
@@ -121,12 +116,12 @@ bool measure_is_sum(const struct measure *m)
 
 bool measure_is_additive(const struct measure *m)
 {
-    return measure_is_sum(m) && !is_fraction(m);
+    return measure_is_sum(m) && !m->is_fraction;
 }
 
 size_t measure_column_count(const struct measure *m)
 {
-    size_t sum_columns = is_fraction(m) ? 2 : 1;
+    size_t sum_columns = m->is_fraction ? 2 : 1;
     switch (m->kind) {
     case MEASURE_SUM:
         return sum_columns;
@@ -153,7 +148,7 @@ static int compare_lasts(const int64_t *a, const int64_t *b)
 static size_t merge_sums(const struct measure *m, int64_t *to, const int64_t *from)
 {
     to[0] = value_add(to[0], from[0]);
-    if (!is_fraction(m))
+    if (!m->is_fraction)
         return 1;
     to[1] = value_add(to[1], from[1]);
     if (to[1] >= EVENT_SCALE) {
@@ -205,7 +200,7 @@ static bool take_count(int64_t *to, int64_t from)
 /* *n is the number of the sum's columns. */
 static bool take_sums(const struct measure *m, int64_t *to, const int64_t *from, size_t *n)
 {
-    *n = is_fraction(m) ? 2 : 1;
+    *n = m->is_fraction ? 2 : 1;
     if (!take_sum(&to[0], from[0]))
         return false;
     if (*n == 1)
@@ -254,7 +249,7 @@ void measure_add(const struct measure *m, int64_t *columns, const struct event *
         one[2] = number;
     } else if (!measure_is_sum(m)) {
         one[0] = measure_shift(number);
-    } else if (!is_fraction(m)) {
+    } else if (!m->is_fraction) {
         one[0] = number;
         one[1] = 1;
     } else {
@@ -265,28 +260,16 @@ void measure_add(const struct measure *m, int64_t *columns, const struct event *
     measure_merge(m, columns, one);
 }
 
-void measure_add_to_sketch(const struct measure *m, union sketch *s, struct arena *arena,
-                           const struct event *ev, size_t max_bytes, char *scratch)
-{
-    struct slice text;
-    if (m->kind == MEASURE_HISTOGRAM) {
-        if (event_has_number(ev, m->field))
-            histogram_add(&s->histogram, arena, histogram_slot(m->layout, ev->number[m->field]), 1);
-    } else if (dimension_text(&m->dimension, ev, max_bytes, scratch, &text)) {
-        distinct_add(&s->distinct, arena, XXH3_64bits(text.ptr, text.len));
-    }
-}
-
 static int128 sum_of(const struct measure *m, const int64_t *columns)
 {
-    return (int128)columns[0] * EVENT_SCALE + (is_fraction(m) ? columns[1] : 0);
+    return (int128)columns[0] * EVENT_SCALE + (m->is_fraction ? columns[1] : 0);
 }
 
 bool measure_value(const struct measure *m, const int64_t *columns, int128 *value)
 {
     const bool is_mean = m->kind == MEASURE_MEAN || m->kind == MEASURE_HISTOGRAM;
     const int64_t count = is_mean ? columns[measure_column_count(m) - 1] : 0;
-    const int128 unit = is_fraction(m) ? 1 : EVENT_SCALE;
+    const int128 unit = m->is_fraction ? 1 : EVENT_SCALE;
     bool is_there = true;
     switch (m->kind) {
     case MEASURE_COUNT:

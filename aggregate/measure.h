@@ -49,6 +49,7 @@ struct measure {
     enum field field;                      /* the field measured; unused for a count, and for distinct */
     struct dimension dimension;            /* distinct: whose texts are told apart */
     const struct histogram_layout *layout; /* histogram: the buckets of its field's numbers */
+    bool is_fraction;                      /* whether it adds up units of 1/EVENT_SCALE, in two columns */
     size_t column;                         /* index of its first column in a row of its report */
     char name[MEASURE_NAME_BYTES];
     char expression[MEASURE_EXPRESSION_BYTES]; /* as measure_parse() takes it */
@@ -75,9 +76,6 @@ bool measure_is_sum(const struct measure *m);
 
 /* `columns`, `to`, `from`: the measure's own columns, from its first. */
 void measure_add(const struct measure *m, int64_t *columns, const struct event *ev);
-/* Adds an event to the measure's sketch. `scratch` has max_bytes bytes, the most of a dimension's text. */
-void measure_add_to_sketch(const struct measure *m, union sketch *s, struct arena *arena,
-                           const struct event *ev, size_t max_bytes, char *scratch);
 void measure_merge(const struct measure *m, int64_t *to, const int64_t *from);
 /* Subtracts `from`, which was merged into `to` before. False: it cannot be inverted (min, max, last, a
  * saturated sum, a count that is too small). `to` is then partly changed. */

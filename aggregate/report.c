@@ -144,18 +144,6 @@ void report_set_given(struct report *r, struct slice lines)
     r->given = lines.len > 0 ? xstrndup(lines.ptr, lines.len) : NULL;
 }
 
-union sketch *report_open_sketch(const struct report *r, struct part_report *pr, struct cell *c,
-                                 size_t sketch)
-{
-    int64_t *place = &c->value[r->column_count + sketch];
-    if (*place == 0) {
-        pr->sketches = xgrow(pr->sketches, &pr->sketch_capacity, pr->sketch_count + 1, sizeof *pr->sketches);
-        memset(&pr->sketches[pr->sketch_count++], 0, sizeof *pr->sketches);
-        *place = (int64_t)pr->sketch_count;
-    }
-    return &pr->sketches[*place - 1];
-}
-
 void report_merge_mixed(const struct report *r, int64_t *to, const int64_t *from)
 {
     for (size_t i = 0; i < r->measure_count; i++) {

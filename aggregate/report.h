@@ -86,23 +86,22 @@ static inline int64_t report_cell_ms(const struct report *r)
     return r->layout == LAYOUT_MINUTE ? SECOND_MS : MINUTE_MS;
 }
 
-/* The bytes of one of its cells. */
+/* The int64 of one of its cells. */
+static inline size_t report_cell_values(const struct report *r)
+{
+    return r->column_count + r->sketch_count * SKETCH_VALUES;
+}
+
 static inline size_t report_cell_bytes(const struct report *r)
 {
-    return sizeof(struct cell) + (r->column_count + r->sketch_count) * sizeof(int64_t);
+    return sizeof(struct cell) + report_cell_values(r) * sizeof(int64_t);
 }
 
-/* A cell's sketch, by its index among the report's sketches; NULL: it is empty. */
-static inline const union sketch *report_sketch(const struct report *r, const struct part_report *pr,
-                                                const struct cell *c, size_t sketch)
+/* A cell's sketch, by its index among the report's sketches. */
+static inline union sketch *report_sketch(const struct report *r, struct cell *c, size_t sketch)
 {
-    const int64_t place = c->value[r->column_count + sketch];
-    return place > 0 ? &pr->sketches[place - 1] : NULL;
+    return (union sketch *)(void *)&c->value[r->column_count + sketch * SKETCH_VALUES];
 }
-
-/* The same for adding to it: an empty one gets a place. It moves when another gets one. */
-union sketch *report_open_sketch(const struct report *r, struct part_report *pr, struct cell *c,
-                                 size_t sketch);
 
 /* The measure of the sketch at an index among the report's sketches. */
 static inline const struct measure *report_sketched(const struct report *r, size_t sketch)

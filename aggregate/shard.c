@@ -25,6 +25,7 @@ struct slot {
 
 struct table {
     bool counts_and_sums; /* fast path: the measures are a count and a sum of status or bytes */
+    bool begins_so;       /* whether the first two are such, and others follow */
     int plain_field;      /* the field, if it is the only dimension; -1: other dimensions */
     struct series *only;  /* the series of a report without dimensions; NULL: none yet */
     uint64_t filtered;    /* filtered events of the open batch that are not in the books yet */
@@ -71,7 +72,6 @@ static void part_fini(struct part *p)
     for (size_t i = 0; i < p->report_count; i++) {
         free(p->reports[i].cells.data);
         free(p->reports[i].added);
-        free(p->reports[i].sketches);
     }
     free(p->reports);
     arena_fini(&p->sketch_memory);
@@ -82,10 +82,11 @@ static void part_fini(struct part *p)
 static void table_init(struct table *t, const struct report *r)
 {
     bool is_plain = r->dimension_count == 1 && r->dimensions[0].kind == DIMENSION_FIELD;
-    bool is_usual = r->measure_count == 2 && r->measures[0].kind == MEASURE_COUNT &&
-                    r->measures[1].kind == MEASURE_SUM && r->is_additive;
+    bool is_usual = r->measure_count >= 2 && r->measures[0].kind == MEASURE_COUNT &&
+                    r->measures[1].kind == MEASURE_SUM && !r->measures[1].is_fraction;
     uint64_t cell_ms = (uint64_t)report_cell_ms(r), end_ms = ((uint64_t)UINT32_MAX + 1) * cell_ms;
-    *t = (struct table){.counts_and_sums = is_usual,
+    *t = (struct table){.counts_and_sums = is_usual && r->measure_count == 2,
+                        .begins_so = is_usual && r->measure_count > 2,
                         .plain_field = is_plain ? (int)r->dimensions[0].field : -1,
                         .slot_mask = SLOTS_MIN - 1,
                         .cell_mask = SLOTS_MIN - 1,
@@ -242,7 +243,7 @@ static inline struct cell *find_cell(struct shard *sh, size_t report, struct ser
             return c;
     }
     const struct report *r = &sh->reports[report];
-    return other_cell(&sh->tables[report], cells, s, time, r->column_count + r->sketch_count);
+    return other_cell(&sh->tables[report], cells, s, time, report_cell_values(r));
 }
 
 static inline bool passes(const struct report *r, const struct event *ev)
@@ -267,31 +268,83 @@ static inline void add_sum(int64_t *value, const struct event *ev, enum field fi
         *value = value_add(*value, ev->number[field]);
 }
 
-/* Adds an event to the sketches of its cell. All keys of the call were looked up, so `scratch` is free. */
-static void add_sketches(struct shard *sh, size_t report, const struct event *ev, struct cell *c)
+/* The text of a dimension that a distinct count tells apart; false: the event has none. All keys of the call were
+ * looked up, so `scratch` is free. */
+static inline bool text_of(struct shard *sh, const struct dimension *d, const struct event *ev,
+                           struct slice *text)
+{
+    if (d->kind == DIMENSION_FIELD && LIKELY(event_is_plain(ev, d->field)) &&
+        LIKELY(ev->field[d->field].len <= sh->limits.dimension_bytes_max &&
+               ev->field[d->field].len != DIMENSION_OTHER_BYTES)) {
+        *text = ev->field[d->field];
+        return true;
+    }
+    return dimension_text(d, ev, sh->limits.dimension_bytes_max, sh->scratch, text);
+}
+
+/* Adds an event to the sketches of its cell. */
+static inline void add_sketches(struct shard *sh, size_t report, const struct event *ev, struct cell *c)
 {
     const struct report *r = &sh->reports[report];
-    struct part_report *pr = &sh->open->reports[report];
-    for (size_t i = 0; i < r->sketch_count; i++)
-        measure_add_to_sketch(report_sketched(r, i), report_open_sketch(r, pr, c, i),
-                              &sh->open->sketch_memory, ev, sh->limits.dimension_bytes_max, sh->scratch);
+    struct arena *memory = &sh->open->sketch_memory;
+    for (size_t i = 0; i < r->sketch_count; i++) {
+        const struct measure *m = report_sketched(r, i);
+        union sketch *s = report_sketch(r, c, i);
+        struct slice text;
+        if (m->kind == MEASURE_HISTOGRAM && event_has_number(ev, m->field))
+            histogram_add(&s->histogram, memory, histogram_slot(m->layout, ev->number[m->field]), 1);
+        else if (m->kind == MEASURE_DISTINCT && text_of(sh, &m->dimension, ev, &text))
+            distinct_add(&s->distinct, memory, XXH3_64bits(text.ptr, text.len));
+    }
+}
+
+/* Does what measure_add() does, without a merge for the usual kinds. */
+static inline void add_measure(const struct measure *m, const struct event *ev, int64_t *value)
+{
+    const bool is_mean = m->kind == MEASURE_MEAN || m->kind == MEASURE_HISTOGRAM;
+    if (m->kind == MEASURE_COUNT) {
+        value[0]++;
+    } else if (m->kind == MEASURE_DISTINCT) {
+        value[0] += event_has(ev, m->dimension.field);
+    } else if (!m->is_fraction && (m->kind == MEASURE_SUM || is_mean)) {
+        if (LIKELY(event_has_number(ev, m->field))) {
+            value[0] = value_add(value[0], ev->number[m->field]);
+            if (is_mean)
+                value[1]++;
+        }
+    } else {
+        measure_add(m, value, ev);
+    }
+}
+
+/* Adds an event to a cell of any measures. */
+static __attribute__((noinline, cold)) void add_mixed(struct shard *sh, const struct table *t,
+                                                      const struct event *ev, struct cell *c)
+{
+    const size_t report = (size_t)(t - sh->tables);
+    const struct report *r = &sh->reports[report];
+    size_t first = 0;
+    if (t->begins_so) {
+        c->value[0]++;
+        add_sum(&c->value[1], ev, r->measures[1].field);
+        first = 2;
+    }
+    for (size_t i = first; i < r->measure_count; i++)
+        add_measure(&r->measures[i], ev, c->value + r->measures[i].column);
+    if (r->sketch_count > 0)
+        add_sketches(sh, report, ev, c);
 }
 
 /* Sums saturate; EVENT_NUMBER_MAX leaves room for 2^17 of the largest events in one cell. */
-static inline void add_measures(struct shard *sh, size_t report, const struct event *ev, struct cell *c)
+static inline void add_measures(struct shard *sh, const struct table *t, const struct report *r,
+                                const struct event *ev, struct cell *c)
 {
-    const struct table *t = &sh->tables[report];
-    const struct report *r = &sh->reports[report];
-    int64_t *value = c->value;
     if (LIKELY(t->counts_and_sums)) {
-        value[0]++;
-        add_sum(&value[1], ev, r->measures[1].field);
+        c->value[0]++;
+        add_sum(&c->value[1], ev, r->measures[1].field);
         return;
     }
-    for (size_t i = 0; i < r->measure_count; i++)
-        measure_add(&r->measures[i], value + r->measures[i].column, ev);
-    if (r->sketch_count > 0)
-        add_sketches(sh, report, ev, c);
+    add_mixed(sh, t, ev, c);
 }
 
 /* An event on its way into a report, and what is known about it so far. */
@@ -385,7 +438,7 @@ static void add_to_only(struct shard *sh, size_t report, const struct event *eve
     int64_t late_ms = late_before(sh, report);
     for (size_t i = 0; i < count; i++) {
         if (is_let_in(t, r, &events[i], late_ms))
-            add_measures(sh, report, &events[i], find_cell(sh, report, t->only, time_of(t, &events[i])));
+            add_measures(sh, t, r, &events[i], find_cell(sh, report, t->only, time_of(t, &events[i])));
     }
 }
 
@@ -422,7 +475,7 @@ void shard_add(struct shard *sh, const struct event *events, size_t count)
         find_all_series(sh, i, passages, passing);
         for (size_t k = 0; k < passing; k++) {
             struct passage *p = &passages[k];
-            add_measures(sh, i, p->ev, find_cell(sh, i, p->series, p->time));
+            add_measures(sh, &sh->tables[i], r, p->ev, find_cell(sh, i, p->series, p->time));
         }
     }
 }
@@ -549,7 +602,6 @@ void shard_give_back(struct shard *sh, struct part *part)
     for (size_t i = 0; i < part->report_count; i++) {
         part->reports[i].cells.count = 0;
         part->reports[i].added_count = 0;
-        part->reports[i].sketch_count = 0;
     }
     arena_reset(&part->sketch_memory);
     text_clear(&part->raw);
@@ -574,8 +626,7 @@ size_t shard_bytes(const struct shard *sh)
         bytes += (sh->tables[i].slot_mask + 1) * sizeof(struct slot);
         bytes += (sh->tables[i].cell_mask + 1) * sizeof(uint32_t);
         for (size_t p = 0; p < 2; p++)
-            bytes += sh->parts[p].reports[i].cells.capacity * sh->parts[p].reports[i].cells.stride +
-                     sh->parts[p].reports[i].sketch_capacity * sizeof(union sketch);
+            bytes += sh->parts[p].reports[i].cells.capacity * sh->parts[p].reports[i].cells.stride;
     }
     return bytes;
 }
@@ -592,7 +643,6 @@ size_t shard_bytes_max(const struct report *reports, size_t report_count, const 
         bytes += power_above(series * 4 / 3) * sizeof(struct slot);
         bytes += power_above(limits->cells_max * 2) * sizeof(uint32_t);
         bytes += 2 * (cells + power_above(series) * sizeof(struct series *)); /* both parts */
-        bytes += 2 * reports[i].sketch_count * power_above(limits->cells_max) * sizeof(union sketch);
         sketches += reports[i].sketch_count;
     }
     return bytes + (sketches > 0 ? 2 * (limits->sketch_bytes_max + SKETCH_CHUNK_BYTES) : 0);

@@ -17,11 +17,14 @@
 
 enum sketch_kind { SKETCH_HISTOGRAM, SKETCH_DISTINCT };
 
-/* Zeros: an empty sketch of either kind. */
+/* Zeros: an empty sketch of either kind. It may be moved as bytes. */
 union sketch {
     struct histogram histogram;
     struct distinct distinct;
 };
+
+#define SKETCH_VALUES (sizeof(union sketch) / sizeof(int64_t)) /* in a cell */
+_Static_assert(sizeof(union sketch) % sizeof(int64_t) == 0, "cells are made of int64");
 
 void sketch_pack(enum sketch_kind kind, const union sketch *s, struct text *out);
 /* Merges a packed sketch. False: it is damaged; `to` is then partly changed. */

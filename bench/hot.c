@@ -1,6 +1,7 @@
 /* hot.c - the hot path alone: decode the first N lines of FILE and coalesce them into the two built-in
  * reports, sealing as an import does. Run it under callgrind with N and 2N lines: the difference is what N
- * lines cost. With a LogFormat of Apache (or `combined`) it decodes by that, compiled, in place of [auto]. */
+ * lines cost. With a LogFormat of Apache (or `combined`) it decodes by that, compiled, in place of [auto]. Measures
+ * are added to the report of pages, as m1=histogram(bytes) or m2=distinct(host). */
 #include "aggregate/shard.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -14,12 +15,21 @@
 
 #define SEAL_LINES 300000 /* about 64 MiB */
 
-static void make_reports(struct report reports[2])
+static void make_reports(struct report reports[2], char *const *measures)
 {
     struct err e;
+    bool good = true;
     if (!report_init(&reports[0], slice_text("site"), 1, &e) || !report_finish(&reports[0], &e) ||
         !report_init(&reports[1], slice_text("pages"), 1, &e) ||
-        !report_add_dimension(&reports[1], slice_text("path"), &e) || !report_finish(&reports[1], &e)) {
+        !report_add_dimension(&reports[1], slice_text("path"), &e) ||
+        !report_add_measure(&reports[1], slice_text("hits"), slice_text("count"), &e) ||
+        !report_add_measure(&reports[1], slice_text("bytes"), slice_text("sum(bytes)"), &e))
+        good = false;
+    for (const char *equals; good && *measures != NULL && (equals = strchr(*measures, '=')) != NULL;
+         measures++)
+        good = report_add_measure(&reports[1], slice_of(*measures, (size_t)(equals - *measures)),
+                                  slice_text(equals + 1), &e);
+    if (!good || !report_finish(&reports[1], &e)) {
         fprintf(stderr, "%s\n", e.text);
         exit(e.code);
     }
@@ -60,20 +70,23 @@ static struct decoder *compiled_decoder(const char *text)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3 && argc != 4) {
-        fprintf(stderr, "usage: bench_hot [FORMAT] FILE LINES\n");
+    static const struct shard_limits limits = {1 << 20, 1 << 20, (size_t)64 << 20, 512,
+                                               NULL,    0,       (size_t)1 << 30};
+    char *const *words = argv + 1;
+    const char *format = argc > 3 && strchr(argv[3], '=') == NULL ? *words++ : NULL;
+    if (argc < 3 || words[1] == NULL) {
+        fprintf(stderr, "usage: bench_hot [FORMAT] FILE LINES [NAME=MEASURE…]\n");
         return EX_USAGE;
     }
-    static const struct shard_limits limits = {1 << 20, 1 << 20, (size_t)64 << 20, 512, NULL, 0};
     struct report reports[2];
     struct clf clf;
     struct event events[SHARD_EVENTS_MAX];
     size_t pending = 0;
-    size_t len, lines = 0, rejected = 0, wanted = strtoull(argv[argc - 1], NULL, 10);
-    make_reports(reports);
+    size_t len, lines = 0, rejected = 0, wanted = strtoull(words[1], NULL, 10);
+    make_reports(reports, words + 2);
     clf_init(&clf, CLF_AUTO);
-    struct decoder *decoder = argc == 4 ? compiled_decoder(argv[1]) : &clf.decoder;
-    char *text = read_start(argv[argc - 2], wanted, &len);
+    struct decoder *decoder = format != NULL ? compiled_decoder(format) : &clf.decoder;
+    char *text = read_start(words[0], wanted, &len);
     struct shard *sh = shard_new(0, reports, 2, &limits);
     int64_t start_ms = clock_mono_ms(&clock_system);
     for (char *p = text, *end; lines < wanted; p = end + 1) {

@@ -84,7 +84,6 @@ static void part_fini(struct copier *k)
     for (size_t r = 0; r < k->part.report_count; r++) {
         free(k->part.reports[r].cells.data);
         free(k->part.reports[r].added);
-        free(k->part.reports[r].sketches);
     }
     free(k->part.reports);
     arena_fini(&k->part.sketch_memory);
@@ -100,7 +99,6 @@ static bool part_send(struct copier *k)
         k->good = store_fill(k->to, &batch, k->e);
     k->cells += pr->cells.count;
     pr->cells.count = 0;
-    pr->sketch_count = 0;
     k->cell = NULL;
     arena_reset(&k->part.sketch_memory);
     pr->first_added += (uint32_t)pr->added_count;
@@ -174,7 +172,7 @@ static bool take_sketch(void *context, uint32_t series, int64_t bucket_ms, size_
     (void)series, (void)bucket_ms;
     if (k->cell == NULL) /* the copy has failed */
         return true;
-    union sketch *to = report_open_sketch(r, &k->part.reports[k->report], k->cell, sketch);
+    union sketch *to = report_sketch(r, k->cell, sketch);
     return sketch_merge(measure_sketch_kind(report_sketched(r, sketch)), to, &k->part.sketch_memory,
                         packed) ||
            err_set(e, EX_DATAERR,

@@ -22,7 +22,7 @@ struct table {
     size_t key_count, key_capacity;
     struct index by_key;
     struct series_map map;
-    struct part_report part; /* cells, by the store's series numbers, and their sketches */
+    struct cells cells; /* cells, by the store's series numbers */
     struct watermarks watermarks;
     struct index by_time;
 };
@@ -78,15 +78,14 @@ static struct cell *cell_of(struct table *t, uint32_t series, uint32_t time)
     uint32_t name[2] = {series, time}, number;
     uint64_t hash = XXH3_64bits(name, sizeof name);
     for (size_t at = hash; (number = index_next(&t->by_time, hash, &at)) != 0;) {
-        struct cell *c = cells_at(&t->part.cells, number - 1);
+        struct cell *c = cells_at(&t->cells, number - 1);
         if (c->series == series && c->time == time)
             return c;
     }
     index_add(&t->by_time, hash);
-    t->part.cells.data =
-        xgrow(t->part.cells.data, &t->part.cells.capacity, t->part.cells.count + 1, t->part.cells.stride);
-    struct cell *c = cells_at(&t->part.cells, t->part.cells.count++);
-    memset(c, 0, t->part.cells.stride);
+    t->cells.data = xgrow(t->cells.data, &t->cells.capacity, t->cells.count + 1, t->cells.stride);
+    struct cell *c = cells_at(&t->cells, t->cells.count++);
+    memset(c, 0, t->cells.stride);
     c->series = series;
     c->time = time;
     return c;
@@ -164,34 +163,26 @@ static void add_report_books(struct mem *m, const struct range *range, const str
 }
 
 /* Merge a cell's sketches into those of a cell of the store. */
-static void add_sketches(struct mem *m, size_t report, const struct part_report *pr, const struct cell *from,
-                         struct cell *to)
+static void add_sketches(struct mem *m, const struct report *r, struct cell *from, struct cell *to)
 {
-    const struct report *r = &m->reports[report];
     for (size_t i = 0; i < r->sketch_count; i++) {
         const enum sketch_kind kind = measure_sketch_kind(report_sketched(r, i));
-        const union sketch *s = report_sketch(r, pr, from, i);
-        if (s == NULL)
-            continue;
         text_clear(&m->packed);
-        sketch_pack(kind, s, &m->packed);
-        bool is_good = sketch_merge(kind, report_open_sketch(r, &m->tables[report].part, to, i),
-                                    &m->sketch_memory, text_slice(&m->packed));
+        sketch_pack(kind, report_sketch(r, from, i), &m->packed);
+        bool is_good = sketch_merge(kind, report_sketch(r, to, i), &m->sketch_memory, text_slice(&m->packed));
         ASSERT(is_good);
     }
 }
 
 /* Pass the sketches of a cell on. */
-static bool scan_cell_sketches(struct mem *m, const struct scan *scan, void *context, const struct cell *c,
+static bool scan_cell_sketches(struct mem *m, const struct scan *scan, void *context, struct cell *c,
                                int64_t bucket_ms, struct err *e)
 {
     const struct report *r = &m->reports[scan->report];
     for (size_t i = 0; scan->sketch != NULL && i < r->sketch_count; i++) {
-        const union sketch *s = report_sketch(r, &m->tables[scan->report].part, c, i);
         struct slice packed[REPORT_MEASURES_MAX] = {{NULL, 0}};
         text_clear(&m->packed);
-        if (s != NULL)
-            sketch_pack(measure_sketch_kind(report_sketched(r, i)), s, &m->packed);
+        sketch_pack(measure_sketch_kind(report_sketched(r, i)), report_sketch(r, c, i), &m->packed);
         packed[i] = text_slice(&m->packed);
         if (!scan_sketches(scan, r, context, c->series, bucket_ms, packed, e))
             return false;
@@ -208,10 +199,10 @@ static bool add_part_report(struct mem *m, size_t report, const struct part *par
     if (!series_map_add(&t->map, part, report, resolve, m, e))
         return false;
     for (size_t i = 0; i < pr->cells.count; i++) {
-        const struct cell *from = cells_at(&pr->cells, i);
+        struct cell *from = cells_at(&pr->cells, i);
         struct cell *to = cell_of(t, series_map_number(&t->map, part, from->series), from->time);
         report_merge(r, to->value, from->value);
-        add_sketches(m, report, pr, from, to);
+        add_sketches(m, r, from, to);
         if (to->series == STORE_SERIES_OTHER)
             book_add(m, &of_report, r->name, "other", store_cell_count(r, from));
     }
@@ -361,7 +352,7 @@ static bool mem_watermarks(struct store *st, size_t report, struct watermarks *w
 static bool mem_newest(struct store *st, size_t report, int64_t before_ms, struct newest *newest,
                        struct err *e)
 {
-    const struct cells *cells = &((struct mem *)st)->tables[report].part.cells;
+    const struct cells *cells = &((struct mem *)st)->tables[report].cells;
     (void)e;
     for (size_t i = 0; i < cells->count; i++) {
         int64_t at_ms = cells_at(cells, i)->time * report_cell_ms(&st->reports[report]);
@@ -392,13 +383,13 @@ static bool mem_move_back(struct store *st, size_t report, int64_t now_ms, struc
 static bool mem_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e)
 {
-    const struct cells *cells = &((struct mem *)st)->tables[scan->report].part.cells;
+    const struct cells *cells = &((struct mem *)st)->tables[scan->report].cells;
     int64_t cell_ms = report_cell_ms(&st->reports[scan->report]);
     uint64_t rows = 0;
     if (!store_check_watermark(scan, &((struct mem *)st)->tables[scan->report].watermarks, e))
         return false;
     for (size_t i = 0; i < cells->count; i++) {
-        const struct cell *c = cells_at(cells, i);
+        struct cell *c = cells_at(cells, i);
         int64_t at_ms = c->time * cell_ms;
         if (at_ms < scan->from_ms || at_ms >= scan->to_ms || !series_set_has(&scan->series, c->series))
             continue;
@@ -477,8 +468,7 @@ static void mem_close(struct store *st)
         series_map_fini(&m->tables[r].map);
         free(m->tables[r].keys);
         index_fini(&m->tables[r].by_key);
-        free(m->tables[r].part.cells.data);
-        free(m->tables[r].part.sketches);
+        free(m->tables[r].cells.data);
         index_fini(&m->tables[r].by_time);
         report_fini(&m->reports[r]);
     }
@@ -527,7 +517,7 @@ struct store *mem_open(enum store_mode mode, const struct report *reports, size_
         m->reports[r] = reports[r];
         m->reports[r].definition = xstrdup(reports[r].definition);
         m->reports[r].given = NULL; /* which the definition has */
-        m->tables[r].part.cells.stride = report_cell_bytes(&reports[r]);
+        m->tables[r].cells.stride = report_cell_bytes(&reports[r]);
     }
     m->store = (struct store){.close = mem_close,
                               .reader = &reader_ops,

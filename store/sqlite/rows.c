@@ -279,14 +279,11 @@ static bool total_into_parent(struct sqlite_store *st, enum level level, const s
 }
 
 /* Pack the sketches of a part's cell for an item. */
-static void pack_sketches(struct sqlite_store *st, const struct report *r, const struct part_report *pr,
-                          const struct cell *c, struct items *it)
+static void pack_sketches(struct sqlite_store *st, const struct report *r, struct cell *c, struct items *it)
 {
     for (size_t i = 0; i < r->sketch_count; i++) {
-        const union sketch *s = report_sketch(r, pr, c, i);
         text_clear(&st->packed);
-        if (s != NULL)
-            sketch_pack(measure_sketch_kind(report_sketched(r, i)), s, &st->packed);
+        sketch_pack(measure_sketch_kind(report_sketched(r, i)), report_sketch(r, c, i), &st->packed);
         it->sketches[(it->count - 1) * r->sketch_count + i] =
             arena_copy(packed_of(it), text_slice(&st->packed));
     }
@@ -300,14 +297,14 @@ void rows_gather(struct sqlite_store *st, size_t report, const struct part *part
     struct items *it = &st->items[level];
     items_reserve(it, cells->count, r);
     for (size_t i = 0; i < cells->count; i++) {
-        const struct cell *c = cells_at(cells, i);
+        struct cell *c = cells_at(cells, i);
         uint32_t number = series_map_number(&t->map, part, c->series);
         uint64_t key = level == LEVEL_FRESH ? items_key(c->time, number, 0)
                                             : items_key(c->time / 60, number, c->time % 60);
         int64_t *values = items_add(it, key, r);
         for (size_t k = 0; k < r->column_count; k++)
             values[k] = c->value[k];
-        pack_sketches(st, r, &part->reports[report], c, it);
+        pack_sketches(st, r, c, it);
     }
 }
 
