@@ -214,7 +214,8 @@ bool recount_add(struct recount *rc, const struct event *ev)
         if (!condition_holds(&r->conditions[i], ev))
             return false;
     }
-    uint32_t series = series_of(rc, dimension_key(r, ev, rc->dimension_bytes_max, rc->scratch));
+    uint32_t series = series_of(
+        rc, dimension_key(r->dimensions, r->dimension_count, ev, rc->dimension_bytes_max, rc->scratch));
     struct recount_cell *c = recount_cells_get(&rc->cells, series, span_floor(report_cell(r), ev->at_ms));
     for (size_t i = 0; i < r->measure_count; i++) {
         const struct measure *m = &r->measures[i];
