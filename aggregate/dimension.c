@@ -1,7 +1,5 @@
 #include "aggregate/dimension.h"
 
-#include "aggregate/report.h"
-
 #include "base/check.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -240,20 +238,21 @@ static size_t put_dimension(const struct dimension *d, const struct event *ev, s
     return raw.len;
 }
 
-struct slice dimension_key(const struct report *r, const struct event *ev, size_t max_bytes, char *scratch)
+struct slice dimension_key(const struct dimension *dimensions, size_t count, const struct event *ev,
+                           size_t max_bytes, char *scratch)
 {
-    if (r->dimension_count == 1) {
-        const struct dimension *d = &r->dimensions[0];
+    if (count == 1) {
+        const struct dimension *d = &dimensions[0];
         struct slice raw = dimension_raw(d, ev);
         bool odd = event_has(ev, d->field) && event_is_odd(ev, d->field);
         if (LIKELY(!odd && raw.len <= max_bytes && !dimension_is_other(raw)))
             return raw;
     }
     size_t len = 0;
-    for (size_t i = 0; i < r->dimension_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (i > 0)
             scratch[len++] = DIMENSION_SEPARATOR;
-        len += put_dimension(&r->dimensions[i], ev, max_bytes, scratch + len);
+        len += put_dimension(&dimensions[i], ev, max_bytes, scratch + len);
     }
     return slice_of(scratch, len);
 }

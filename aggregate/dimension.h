@@ -37,8 +37,6 @@ struct dimension {
     char name[32]; /* as written; also its name in queries and documents */
 };
 
-struct report;
-
 /* Reads "path:2", "host", …; *d is changed only on true. */
 bool dimension_parse(struct dimension *d, struct slice text);
 
@@ -48,9 +46,10 @@ static inline bool dimension_is_other(struct slice s)
     return s.len == DIMENSION_OTHER_BYTES && memcmp(s.ptr, DIMENSION_OTHER, DIMENSION_OTHER_BYTES) == 0;
 }
 
-/* The key of the event's series. It points into the event or into `scratch`, which has
- * DIMENSION_KEY_BYTES(max_bytes) bytes. */
-struct slice dimension_key(const struct report *r, const struct event *ev, size_t max_bytes, char *scratch);
+/* The key of the event's series, by the dimensions of a report. It points into the event or into `scratch`,
+ * which has DIMENSION_KEY_BYTES(max_bytes) bytes. */
+struct slice dimension_key(const struct dimension *dimensions, size_t count, const struct event *ev,
+                           size_t max_bytes, char *scratch);
 
 /* The settled text of one dimension. It points into the event or into `scratch`, which has `max_bytes` bytes.
  * False: the event has no such field. */

@@ -370,7 +370,8 @@ static inline struct slice key_of(struct shard *sh, size_t report, const struct 
     if (field >= 0 && LIKELY(event_is_plain(ev, (enum field)field)) &&
         LIKELY(ev->field[field].len <= max_bytes && ev->field[field].len != DIMENSION_OTHER_BYTES))
         return ev->field[field];
-    return dimension_key(&sh->reports[report], ev, max_bytes, scratch);
+    const struct report *r = &sh->reports[report];
+    return dimension_key(r->dimensions, r->dimension_count, ev, max_bytes, scratch);
 }
 
 /* Does the report count the event? If not, notes why for the books. */

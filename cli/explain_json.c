@@ -62,7 +62,7 @@ static void write_field(const struct explained *a, enum field f, struct text *ou
 static void write_series(const struct explained *a, const struct report *r, struct text *out)
 {
     size_t max = (size_t)a->by->config->limits.dimension_bytes_max;
-    struct slice key = dimension_key(r, a->ev, max, a->by->key);
+    struct slice key = dimension_key(r->dimensions, r->dimension_count, a->ev, max, a->by->key);
     text_puts(out, ",\"series\":{");
     for (size_t i = 0; i < r->dimension_count; i++) {
         text_puts(out, i == 0 ? "" : ",");

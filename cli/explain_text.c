@@ -98,7 +98,7 @@ static void print_fields(const struct explained *a, struct text *out)
 static void print_series(const struct explained *a, const struct report *r, struct text *out)
 {
     size_t max = (size_t)a->by->config->limits.dimension_bytes_max;
-    struct slice key = dimension_key(r, a->ev, max, a->by->key);
+    struct slice key = dimension_key(r->dimensions, r->dimension_count, a->ev, max, a->by->key);
     for (size_t i = 0; i < r->dimension_count; i++) {
         text_printf(out, i == 0 ? " as %s=" : ", %s=", r->dimensions[i].name);
         text_show(out, dimension_next(&key));

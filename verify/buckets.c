@@ -20,6 +20,7 @@ struct comparison {
     struct recount_cells stored, recounted;
     /* recount of the time buckets in which `other` has anything, as series OTHER */
     struct recount_cells totals;
+    struct pieces stored_sketches[REPORT_MEASURES_MAX]; /* by sketch of the report */
     /* The books have events that no source has any more: time buckets may exceed the recount. */
     bool may_hold_more;
     int64_t last_more_ms; /* last time bucket that does; -1: none */
@@ -33,27 +34,43 @@ static void take_stored(void *context, uint32_t series, int64_t bucket_ms, const
     report_merge(c->recount->report, to->columns, values);
 }
 
+static bool take_stored_sketch(void *context, uint32_t series, int64_t bucket_ms, size_t sketch,
+                               struct slice packed, struct err *e)
+{
+    struct comparison *c = context;
+    uint32_t number = series < c->number_count ? c->number_of[series] : OTHER - 1;
+    (void)e;
+    pieces_add(&c->stored_sketches[sketch], number, bucket_ms, packed);
+    return true;
+}
+
 static const char *value_text(const struct measure *m, const int64_t *columns, char buf[NUMBER_BYTES])
 {
     int128 value;
     return measure_value(m, columns, &value) ? number_text(value, buf) : "nothing";
 }
 
-static void print_difference(struct comparison *c, const struct recount_cell *at, const struct measure *m,
-                             const int64_t *stored, const int64_t *recounted)
+static void print_texts(struct comparison *c, uint32_t series, int64_t bucket_ms, const struct measure *m,
+                        const char *stored, const char *recounted)
 {
-    char iso[CIVIL_ISO_BYTES], have[NUMBER_BYTES], want[NUMBER_BYTES], shown[SHOW_BYTES];
-    struct slice key = at->series < c->recount->series_count
-                           ? c->recount->key_of[at->series]
-                           : slice_text(at->series == OTHER ? STORE_OTHER_KEY : "(unknown)");
-    const char *stored_text = value_text(m, stored, have), *recounted_text = value_text(m, recounted, want);
+    char iso[CIVIL_ISO_BYTES], shown[SHOW_BYTES];
+    struct slice key = series < c->recount->series_count
+                           ? c->recount->key_of[series]
+                           : slice_text(series == OTHER ? STORE_OTHER_KEY : "(unknown)");
     if (!verify_differs(c->v))
         return;
     show_into(shown, sizeof shown, key);
     fprintf(c->v->out, "%s \"%s\" %s %s by %s: stored %s, recounted %s%s%s\n", c->recount->report->name,
-            shown, m->name, civil_iso(at->bucket_ms, iso), span_name(c->resolution), stored_text,
-            recounted_text, strcmp(stored_text, recounted_text) == 0 ? " of other events" : "",
+            shown, m->name, civil_iso(bucket_ms, iso), span_name(c->resolution), stored, recounted,
+            strcmp(stored, recounted) == 0 ? " of other events" : "",
             c->may_hold_more ? " of what is left" : "");
+}
+
+static void print_difference(struct comparison *c, const struct recount_cell *at, const struct measure *m,
+                             const int64_t *stored, const int64_t *recounted)
+{
+    char have[NUMBER_BYTES], want[NUMBER_BYTES];
+    print_texts(c, at->series, at->bucket_ms, m, value_text(m, stored, have), value_text(m, recounted, want));
 }
 
 static struct recount_cell *other_cell(struct comparison *c, int64_t bucket_ms)
@@ -203,6 +220,95 @@ static void compare_cells(struct comparison *c)
     }
 }
 
+/* ---- sketches */
+
+static bool has_other(const struct comparison *c, int64_t bucket_ms)
+{
+    return recount_cells_find(&c->stored, OTHER, bucket_ms) != NULL;
+}
+
+static void compare_packed(struct comparison *c, uint32_t series, int64_t bucket_ms, const struct measure *m,
+                           struct slice stored, struct slice recounted)
+{
+    const enum sketch_kind kind = measure_sketch_kind(m);
+    const bool of_part = series != OTHER && has_other(c, bucket_ms);
+    char have[PIECE_TEXT_BYTES], want[PIECE_TEXT_BYTES];
+    c->v->compared++;
+    if (slice_equal(stored, recounted) || (of_part && c->may_hold_more))
+        return;
+    if (of_part ? packed_holds(kind, recounted, stored)
+                : c->may_hold_more && packed_holds(kind, stored, recounted)) {
+        c->v->bounded += c->may_hold_more;
+        if (c->may_hold_more)
+            note_more(c, bucket_ms);
+        return;
+    }
+    print_texts(c, series, bucket_ms, m, packed_text(m, stored, have), packed_text(m, recounted, want));
+}
+
+/* Compare joined pieces. If records may be gone, the columns tell of time buckets without a recount. */
+static void compare_pieces(struct comparison *c, const struct measure *m, const struct pieces *stored,
+                           const struct pieces *recounted, bool are_unions)
+{
+    const struct slice none = slice_of(NULL, 0);
+    for (size_t i = 0; i < recounted->count; i++) {
+        const struct piece *p = &recounted->list[i];
+        compare_packed(c, p->series, p->bucket_ms, m, pieces_find(stored, p->series, p->bucket_ms),
+                       pieces_at(recounted, i));
+    }
+    for (size_t i = 0; i < stored->count; i++) {
+        const struct piece *p = &stored->list[i];
+        if (!are_unions && p->series == OTHER && has_other(c, p->bucket_ms))
+            continue; /* compare_unions() compares it */
+        if (!c->may_hold_more && pieces_find(recounted, p->series, p->bucket_ms).len == 0)
+            compare_packed(c, p->series, p->bucket_ms, m, pieces_at(stored, i), none);
+    }
+}
+
+/* Where `other` has counts, compare all series together. */
+static void compare_unions(struct comparison *c, const struct measure *m,
+                           const struct observations *observations, const struct pieces *stored,
+                           int64_t from_ms)
+{
+    const int64_t cell_ms = report_cell_ms(c->recount->report);
+    struct pieces stored_union = {0}, recounted_union = {0};
+    struct observations all = {0};
+    for (size_t i = 0; i < stored->count; i++) {
+        if (has_other(c, stored->list[i].bucket_ms))
+            pieces_add(&stored_union, OTHER, stored->list[i].bucket_ms, pieces_at(stored, i));
+    }
+    for (size_t i = 0; i < observations->count; i++) {
+        struct observation observation = observations->list[i];
+        if (has_other(c, span_floor(c->resolution, observation.time * cell_ms))) {
+            observation.series = OTHER;
+            observations_add(&all, observation);
+        }
+    }
+    observations_sort(&all);
+    observations_pack(&all, m, cell_ms, c->resolution, from_ms, &recounted_union);
+    pieces_join(&stored_union, measure_sketch_kind(m));
+    compare_pieces(c, m, &stored_union, &recounted_union, true);
+    observations_fini(&all);
+    pieces_fini(&stored_union);
+    pieces_fini(&recounted_union);
+}
+
+static void compare_sketches(struct comparison *c, int64_t from_ms)
+{
+    const struct report *r = c->recount->report;
+    for (size_t i = 0; i < r->sketch_count; i++) {
+        const struct measure *m = report_sketched(r, i);
+        struct pieces *stored = &c->stored_sketches[i], recounted = {0};
+        observations_pack(&c->recount->observations[i], m, report_cell_ms(r), c->resolution, from_ms,
+                          &recounted);
+        pieces_join(&recounted, measure_sketch_kind(m));
+        pieces_join(stored, measure_sketch_kind(m));
+        compare_unions(c, m, &c->recount->observations[i], stored, from_ms);
+        compare_pieces(c, m, stored, &recounted, false);
+        pieces_fini(&recounted);
+    }
+}
+
 /* ---- sources that are partly gone */
 
 static int128 sum_column(const struct recount_cells *cells, size_t column)
@@ -268,7 +374,8 @@ static bool compare_resolution_once(struct verify *v, size_t report, enum span r
                         .from_ms = watermarks.before_ms[resolution],
                         .to_ms = CIVIL_END_MS,
                         .series = {.kind = SERIES_ALL},
-                        .rows_max = UINT64_MAX};
+                        .rows_max = UINT64_MAX,
+                        .sketch = take_stored_sketch};
     size_t columns = c.recount->report->column_count;
     recount_cells_init(&c.stored, 2, columns);
     recount_cells_init(&c.recounted, 3, columns);
@@ -277,13 +384,17 @@ static bool compare_resolution_once(struct verify *v, size_t report, enum span r
     bool good = store_scan(v->store, &scan, take_stored, &c, &stats, e);
     if (good && c.may_hold_more && resolution == SPAN_MONTH)
         compare_missing(&c, missing, scan.from_ms == 0);
-    if (good)
+    if (good) {
         compare_cells(&c);
+        compare_sketches(&c, scan.from_ms);
+    }
     if (good && c.may_hold_more && resolution == report_cell(c.recount->report))
         say_missing(&c, missing);
     recount_cells_fini(&c.stored);
     recount_cells_fini(&c.recounted);
     recount_cells_fini(&c.totals);
+    for (size_t i = 0; i < c.recount->report->sketch_count; i++)
+        pieces_fini(&c.stored_sketches[i]);
     return good;
 }
 
@@ -330,6 +441,8 @@ bool verify_buckets(struct verify *v, struct err *e)
 {
     for (size_t r = 0; r < v->store->report_count; r++) {
         struct numbering n = {.v = v, .recount = &v->recounts[r]};
+        for (size_t i = 0; i < v->recounts[r].report->sketch_count; i++)
+            observations_sort(&v->recounts[r].observations[i]);
         n.seen = xcalloc(v->recounts[r].series_count, sizeof *n.seen);
         n.number_of = xgrow(NULL, &n.capacity, 1, sizeof *n.number_of);
         n.number_of[n.count++] = OTHER;

@@ -114,6 +114,8 @@ void recount_fini(struct recount *rc)
     free(rc->scratch);
     arena_fini(&rc->arena);
     recount_cells_fini(&rc->cells);
+    for (size_t i = 0; i < rc->report->sketch_count; i++)
+        observations_fini(&rc->observations[i]);
 }
 
 uint32_t recount_series(const struct recount *rc, struct slice key)
@@ -184,6 +186,27 @@ static void add_number(const struct measure *m, int64_t *columns, const struct e
     }
 }
 
+/* Keep the numbers and texts of which the report has sketches. */
+static void add_observations(struct recount *rc, const struct event *ev, uint32_t series)
+{
+    const struct report *r = rc->report;
+    struct observation observation = {.series = series, .time = (uint32_t)(ev->at_ms / report_cell_ms(r))};
+    struct slice text;
+    for (size_t i = 0; i < r->sketch_count; i++) {
+        const struct measure *m = report_sketched(r, i);
+        bool has_it;
+        if (m->kind == MEASURE_HISTOGRAM) {
+            has_it = event_has_number(ev, m->field);
+            observation.value = (uint64_t)ev->number[m->field];
+        } else {
+            has_it = dimension_text(&m->dimension, ev, rc->dimension_bytes_max, rc->scratch, &text);
+            observation.value = has_it ? observation_of_text(text) : 0;
+        }
+        if (has_it)
+            observations_add(&rc->observations[i], observation);
+    }
+}
+
 bool recount_add(struct recount *rc, const struct event *ev)
 {
     const struct report *r = rc->report;
@@ -191,7 +214,8 @@ bool recount_add(struct recount *rc, const struct event *ev)
         if (!condition_holds(&r->conditions[i], ev))
             return false;
     }
-    uint32_t series = series_of(rc, dimension_key(r, ev, rc->dimension_bytes_max, rc->scratch));
+    uint32_t series = series_of(
+        rc, dimension_key(r->dimensions, r->dimension_count, ev, rc->dimension_bytes_max, rc->scratch));
     struct recount_cell *c = recount_cells_get(&rc->cells, series, span_floor(report_cell(r), ev->at_ms));
     for (size_t i = 0; i < r->measure_count; i++) {
         const struct measure *m = &r->measures[i];
@@ -202,6 +226,7 @@ bool recount_add(struct recount *rc, const struct event *ev)
         else if (event_has_number(ev, m->field))
             add_number(m, c->columns + m->column, ev, ev->number[m->field]);
     }
+    add_observations(rc, ev, series);
     return true;
 }
 

@@ -6,7 +6,9 @@
  * returns, so that the two can be compared cell by cell.
  *
  * Memory: 16 bytes a cell and 8 a column in tables at most 3/4 full, three of them while a report is
- *         compared, and the keys: about half a GiB for five million cells of two columns each.
+ *         compared, and the keys: about half a GiB for five million cells of two columns each. A histogram or
+ *         distinct count takes 16 bytes more for each event that has the number or text (observations.h);
+ *         while it is compared, also its packed sketches of one resolution, twice.
  */
 #pragma once
 
@@ -17,6 +19,7 @@
 #include "base/err.h"
 #include "base/index.h"
 #include "ingest/decode/clf.h"
+#include "verify/observations.h"
 
 #include <stdint.h>
 
@@ -51,7 +54,8 @@ struct recount {
     struct slice *key_of; /* keys, by series */
     size_t series_count, key_capacity;
     struct arena arena;
-    struct recount_cells cells; /* cells of the report's shortest resolution */
+    struct recount_cells cells;                            /* cells of the report's shortest resolution */
+    struct observations observations[REPORT_MEASURES_MAX]; /* by sketch of the report */
     size_t dimension_bytes_max;
     char *scratch;
 };

@@ -11,6 +11,9 @@
  *          the recounted one, a stored maximum no smaller. In total, time buckets may exceed the recount by
  *          as many events as the books. Nothing tells which buckets do: a record's time says nothing of its
  *          event's. If no event of a report is missing, it is compared as usual.
+ * Sketch : histograms and distinct counts (aggregate/sketch.h) are compared by their packed bytes. In a time
+ *          bucket in which `other` has counts, a series holds no more than the recount, and all series
+ *          together hold the same. If records are gone, the stored sketch includes the recounted one.
  * Spans  : a report counts a source from its book entry `since` to `until`, except for gaps (while it was not
  *          configured); so does the recount. Events were in the future by the clock of their batch.
  * Errors : differences are printed and counted; a function fails only if a source or the store cannot be

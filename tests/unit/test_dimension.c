@@ -231,7 +231,7 @@ static void check_key(const char *const *dimensions, const struct event *ev, con
 {
     struct report r = make_report(dimensions);
     char scratch[DIMENSION_KEY_BYTES(MAX)];
-    struct slice key = dimension_key(&r, ev, MAX, scratch);
+    struct slice key = dimension_key(r.dimensions, r.dimension_count, ev, MAX, scratch);
     if (!slice_is(key, want))
         fail_msg("found \"%.*s\", expected \"%s\"", SLICE_ARGS(key), want);
     report_fini(&r);
@@ -339,7 +339,7 @@ static void test_longest_key_fits(void **state)
     assert_int_equal(r.dimension_count, REPORT_DIMENSIONS_MAX);
     for (size_t max_bytes = DIMENSION_BYTES_MIN; max_bytes <= DIMENSION_BYTES_MAX; max_bytes *= 2) {
         char *scratch = malloc(DIMENSION_KEY_BYTES(max_bytes));
-        struct slice key = dimension_key(&r, &ev, max_bytes, scratch);
+        struct slice key = dimension_key(r.dimensions, r.dimension_count, &ev, max_bytes, scratch);
         assert_int_equal(key.len, REPORT_DIMENSIONS_MAX * (max_bytes + 1) - 1);
         free(scratch);
     }

@@ -32,7 +32,8 @@ struct desk {
     char log[128], db[128], url[160];
     char *said; /* of the last verification */
     size_t said_len;
-    uint64_t differences;
+    int64_t gone; /* events of each report that no source has any more; books are then not compared */
+    uint64_t differences, bounded;
 };
 
 static int setup(void **state)
@@ -148,10 +149,16 @@ static void verify_as(struct desk *k, const char *path)
     move_watermarks(st);
     verify_init(&v, k->config, st, out);
     assert_true(store_positions(st, take_position, &p, &e));
-    if (!verify_file(&v, path, fixture_decode(), NULL, &p, &e) || !verify_buckets(&v, &e))
+    if (!verify_file(&v, path, fixture_decode(), NULL, &p, &e))
+        fail_msg("%s", e.text);
+    for (size_t i = 0; i < st->report_count && k->gone > 0; i++)
+        v.missing[i] = (struct verify_missing){.events = k->gone, .late = k->gone};
+    v.differences = k->gone > 0 ? 0 : v.differences;
+    if (!verify_buckets(&v, &e))
         fail_msg("%s", e.text);
     assert_true(v.compared > 100);
     k->differences = v.differences;
+    k->bounded = v.bounded;
     verify_fini(&v);
     store_close(st);
     fclose(out);
@@ -183,6 +190,182 @@ static void test_untouched_store_is_all_equal(void **state)
     assert_int_equal(k->differences, 0);
     scratch_append(k->log, slice_text("more lines, not counted yet\n"));
     assert_all_equal(k);
+}
+
+/* Give the reports a histogram and distinct counts, too. */
+static void add_sketches(struct desk *k)
+{
+    struct err e;
+    fixture_free(k->reports);
+    for (size_t i = 0; i < FIXTURE_COUNT; i++) {
+        struct report *r = &k->reports[i];
+        const char *const names[] = {"site", "pages", "clients"};
+        assert_true(report_init(r, slice_text(names[i]), 1, &e));
+        if (i > 0)
+            assert_true(report_add_dimension(r, slice_text(i == FIXTURE_PAGES ? "path" : "host"), &e));
+        assert_true(report_add_measure(r, slice_text("hits"), slice_text("count"), &e));
+        assert_true(report_add_measure(r, slice_text("sizes"), slice_text("histogram(bytes)"), &e));
+        assert_true(report_add_measure(r, slice_text("places"), slice_text("distinct(path)"), &e));
+        assert_true(report_add_measure(r, slice_text("agents"), slice_text("distinct(agent)"), &e));
+        assert_true(report_finish(r, &e));
+    }
+}
+
+/* How a test changes a sketch behind the store's back. */
+enum change { SHIFT_BUCKET, ADD_TEXT, FLIP_BIT, DROP_IT, CHANGES };
+
+struct row {
+    const struct report *report;
+    enum change change;
+    struct arena arena;
+    struct body_item items[BODY_SERIES * BODY_SLOTS];
+    size_t count;
+};
+
+static struct slice changed(struct row *row, size_t sketch, struct slice packed)
+{
+    const enum sketch_kind kind = measure_sketch_kind(report_sketched(row->report, sketch));
+    union sketch s;
+    struct text out = {0};
+    memset(&s, 0, sizeof s);
+    if (row->change == DROP_IT)
+        return slice_of(NULL, 0);
+    if (row->change == FLIP_BIT) {
+        text_add(&out, packed.ptr, packed.len);
+        out.ptr[out.len - 1] ^= 2;
+        packed = arena_copy(&row->arena, text_slice(&out));
+        text_fini(&out);
+        return packed;
+    }
+    assert_true(sketch_merge(kind, &s, &row->arena, packed));
+    if (kind == SKETCH_DISTINCT) {
+        distinct_add(&s.distinct, &row->arena, 0x123456789abcdef);
+    } else {
+        uint32_t i = 0;
+        while (s.histogram.counts[i] == 0)
+            i++;
+        s.histogram.counts[i]--;
+        histogram_add(&s.histogram, &row->arena, s.histogram.first + (int32_t)i + 1, 1);
+    }
+    sketch_pack(kind, &s, &out);
+    packed = arena_copy(&row->arena, text_slice(&out));
+    text_fini(&out);
+    return packed;
+}
+
+static bool take_item(void *context, uint32_t series, uint32_t slot, const int64_t *values,
+                      const struct slice *sketches)
+{
+    struct row *row = context;
+    const struct report *r = row->report;
+    struct slice *copies = arena_add(&row->arena, r->sketch_count * sizeof *copies);
+    const struct slice columns = slice_of((char *)(uintptr_t)values, r->column_count * sizeof *values);
+    for (size_t i = 0; i < r->sketch_count; i++)
+        copies[i] = arena_copy(&row->arena, sketches[i]);
+    const size_t sketch = row->change == ADD_TEXT ? 1 : 0;
+    if (row->count == 0 && copies[sketch].len > 0)
+        copies[sketch] = changed(row, sketch, copies[sketch]);
+    int64_t *numbers = arena_add(&row->arena, columns.len);
+    memcpy(numbers, values, columns.len);
+    row->items[row->count++] = (struct body_item){series, slot, numbers, copies};
+    return true;
+}
+
+/* Items are sorted by (series, slot), but read with the newest slot first. */
+static int compare_items(const void *a, const void *b)
+{
+    const struct body_item *one = a, *two = b;
+    return one->series != two->series ? (one->series > two->series) - (one->series < two->series)
+                                      : (one->slot > two->slot) - (one->slot < two->slot);
+}
+
+/* Change a sketch of the first row of a table of the report `site`. */
+static void change_sketch(struct desk *k, const char *table, enum change change)
+{
+    static const struct body_want all = {{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS};
+    char sql[128];
+    sqlite3 *db;
+    sqlite3_stmt *get, *put;
+    struct body_buffer body = {0};
+    struct row *row = calloc(1, sizeof *row);
+    row->report = &k->reports[FIXTURE_SITE];
+    row->change = change;
+    arena_init(&row->arena, 1 << 16);
+    assert_int_equal(sqlite3_open_v2(k->db, &db, SQLITE_OPEN_READWRITE, sqlite_vfs_name()), SQLITE_OK);
+    snprintf(sql, sizeof sql, "SELECT at, body FROM %s ORDER BY at LIMIT 1", table);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &get, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(get), SQLITE_ROW);
+    assert_true(body_each(slice_of(sqlite3_column_blob(get, 1), (size_t)sqlite3_column_bytes(get, 1)),
+                          row->report, &all, take_item, row));
+    qsort(row->items, row->count, sizeof *row->items, compare_items);
+    assert_true(body_merge(slice_of(NULL, 0), row->items, row->count, row->report, &body));
+    snprintf(sql, sizeof sql, "UPDATE %s SET body = ? WHERE at = ?", table);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &put, NULL), SQLITE_OK);
+    sqlite3_bind_blob(put, 1, body.data, (int)body.len, SQLITE_STATIC);
+    sqlite3_bind_int64(put, 2, sqlite3_column_int64(get, 0));
+    sqlite3_finalize(get);
+    assert_int_equal(sqlite3_step(put), SQLITE_DONE);
+    sqlite3_finalize(put);
+    sqlite3_close(db);
+    body_buffer_fini(&body);
+    arena_fini(&row->arena);
+    free(row);
+}
+
+static void test_changed_sketch_is_found_in_every_level(void **state)
+{
+    static const struct {
+        const char *table, *resolution;
+    } levels[] = {{"hour_1", "minute"}, {"day_1", "hour"}, {"month_1", "day"}, {"year_1", "month"}};
+    struct desk *k = *state;
+    add_sketches(k);
+    count(k, FIXTURE_COUNT);
+    assert_all_equal(k);
+    for (size_t i = 0; i < COUNT_OF(levels); i++) {
+        for (enum change change = 0; change < CHANGES; change++) {
+            char words[64], kept[256];
+            snprintf(kept, sizeof kept, "CREATE TABLE kept AS SELECT * FROM %s", levels[i].table);
+            run_sql(k, kept);
+            change_sketch(k, levels[i].table, change);
+            snprintf(words, sizeof words, "by %s: stored ", levels[i].resolution);
+            assert_said(k, words);
+            assert_non_null(strstr(k->said, change == ADD_TEXT ? "site \"\" places 2" : "site \"\" sizes 2"));
+            assert_int_equal(k->differences, 1);
+            snprintf(kept, sizeof kept, "DELETE FROM %s; INSERT INTO %s SELECT * FROM kept; DROP TABLE kept",
+                     levels[i].table, levels[i].table);
+            run_sql(k, kept);
+        }
+    }
+    assert_all_equal(k);
+}
+
+/* Sketches of series beyond the limit are together in `other`. */
+static void test_other_series_have_the_sketches_that_miss(void **state)
+{
+    struct desk *k = *state;
+    add_sketches(k);
+    k->reports[FIXTURE_PAGES].series_max = 20;
+    k->reports[FIXTURE_CLIENTS].series_max = 1;
+    count(k, FIXTURE_COUNT);
+    assert_all_equal(k);
+}
+
+/* If records are gone, the store has at least what is left of them. */
+static void test_sketches_of_gone_records_include_what_is_left(void **state)
+{
+    struct desk *k = *state;
+    add_sketches(k);
+    count(k, FIXTURE_COUNT);
+    k->gone = LINES;
+    scratch_write(k->log, slice_of(k->lines.ptr, k->lines.len / 2));
+    verify_as(k, k->log);
+    assert_int_equal(k->differences, 0);
+    assert_true(k->bounded > 0);
+    change_sketch(k, "day_1", DROP_IT);
+    verify_as(k, k->log);
+    assert_int_equal(k->differences, 1);
+    assert_non_null(strstr(k->said, " by hour: stored nothing, recounted p50 "));
+    assert_non_null(strstr(k->said, " of what is left"));
 }
 
 /* So many more hits of series 1 in slot 0 of the first row of `table`. */
@@ -367,6 +550,9 @@ int main(void)
         TEST(test_report_added_later_is_compared_since_then),
         TEST(test_other_series_take_what_misses),
         TEST(test_every_length_of_bucket_sees_a_lost_day),
+        TEST(test_changed_sketch_is_found_in_every_level),
+        TEST(test_other_series_have_the_sketches_that_miss),
+        TEST(test_sketches_of_gone_records_include_what_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -157,7 +157,7 @@ void mongo_add_value(bson_t *inc, bson_t *min, bson_t *max, const struct measure
         break;
     case MEASURE_HISTOGRAM:
     case MEASURE_DISTINCT:
-        ASSERT(!"a handle has such a report");
+        ASSERT(false); /* no handle has such a report */
     }
 }
 
@@ -210,7 +210,7 @@ void mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t
         break;
     case MEASURE_HISTOGRAM:
     case MEASURE_DISTINCT:
-        ASSERT(!"a handle has such a report");
+        ASSERT(false); /* no handle has such a report */
     }
 }
 

@@ -1,0 +1,33 @@
+/* observations.h - the numbers and texts of a sketch's events, one by one, and the packed sketches that they
+ * make. The recount (recount.h) keeps them; buckets.c compares the packed sketches with those of the store.
+ *
+ * Packed : written from the definitions in aggregate/histogram.h and distinct.h, without their code: by
+ *          sorted lists, and ends of buckets from exp2l().
+ * Exact  : for numbers up to EVENT_NUMBER_MAX. The ends of greater buckets lie within the error of exp2l().
+ * Memory : 16 bytes an event that has the number or text; 8 more while they are packed.
+ */
+#pragma once
+
+#include "base/civil.h"
+#include "verify/pieces.h"
+
+struct observation {
+    uint32_t series, time; /* time: the cell's, in cells since 1970 */
+    uint64_t value;        /* a number as int64; or a text's XXH3 */
+};
+
+/* Zeros: empty. */
+struct observations {
+    struct observation *list;
+    size_t count, capacity;
+};
+
+void observations_fini(struct observations *s);
+void observations_add(struct observations *s, struct observation observation);
+/* The value of a settled text. */
+uint64_t observation_of_text(struct slice text);
+/* Sorts them by series, then by time. */
+void observations_sort(struct observations *s);
+/* Adds the packed sketches of all time buckets from from_ms on. Pre: they are sorted. */
+void observations_pack(const struct observations *s, const struct measure *m, int64_t cell_ms,
+                       enum span resolution, int64_t from_ms, struct pieces *into);
