@@ -15,6 +15,9 @@
 #define SLOTS_MIN         1024
 #define ARENA_CHUNK_BYTES ((size_t)256 << 10)
 
+/* Of a loop over the events of a call: a function of its own keeps what it needs in registers. */
+#define APART __attribute__((noinline))
+
 /* A slot of the hash table of series. A lookup compares the whole hash before it reads the key. Both tables
  * are no base/index.h, since the hot path prefetches their slots, and a slot leads to the series at once. */
 struct slot {
@@ -146,9 +149,18 @@ static void grow_slots(struct table *t)
     t->slot_mask = mask;
 }
 
-static struct series *add_series(struct shard *sh, size_t report, struct slot *slot, uint64_t hash,
-                                 struct slice key)
+/* An event on its way into a report, and what is known about it so far. */
+struct passage {
+    const struct event *ev;
+    struct slice key;
+    uint64_t hash;
+    uint32_t time;
+    struct series *series;
+};
+
+static struct series *add_series(struct shard *sh, size_t report, struct slot *slot, const struct passage *p)
 {
+    struct slice key = p->key;
     struct table *t = &sh->tables[report];
     struct part_report *pr = &sh->open->reports[report];
     ASSERT(key.len <= UINT32_MAX && t->series_count < NO_CELL);
@@ -158,7 +170,7 @@ static struct series *add_series(struct shard *sh, size_t report, struct slot *s
     s->key_len = (uint32_t)key.len;
     if (key.len > 0)
         memcpy(s->key, key.ptr, key.len);
-    *slot = (struct slot){hash, s};
+    *slot = (struct slot){p->hash, s};
     if (pr->added_count == 0)
         pr->first_added = s->number;
     pr->added = xgrow(pr->added, &pr->added_capacity, pr->added_count + 1, sizeof *pr->added);
@@ -168,16 +180,17 @@ static struct series *add_series(struct shard *sh, size_t report, struct slot *s
     return s;
 }
 
-static inline struct series *find_series(struct shard *sh, size_t report, uint64_t hash, struct slice key)
+static inline struct series *find_series(struct shard *sh, size_t report, struct table *t,
+                                         const struct passage *p)
 {
-    struct table *t = &sh->tables[report];
     struct slot *slots = t->slots;
-    size_t mask = t->slot_mask, at = hash & mask;
+    size_t mask = t->slot_mask, at = p->hash & mask;
     for (struct series *s; (s = slots[at].series) != NULL; at = (at + 1) & mask) {
-        if (LIKELY(slots[at].hash == hash) && s->key_len == key.len && memcmp(s->key, key.ptr, key.len) == 0)
+        if (LIKELY(slots[at].hash == p->hash) && s->key_len == p->key.len &&
+            memcmp(s->key, p->key.ptr, s->key_len) == 0)
             return s;
     }
-    return add_series(sh, report, &slots[at], hash, key);
+    return add_series(sh, report, &slots[at], p);
 }
 
 static inline size_t cell_hash(uint32_t series, uint32_t time)
@@ -221,23 +234,25 @@ static struct cell *other_cell(struct table *t, struct cells *cells, struct seri
     struct cell *c = cells_at(cells, cells->count++);
     c->series = s->number;
     c->time = time;
-    for (size_t i = 0; i < columns; i++)
+    for (size_t i = 0; i < columns; i++) {
         c->value[i] = 0;
+        __asm__ volatile(""); /* stops the compiler from calling memset() for a few columns */
+    }
     if (cells->count * 2 > t->cell_mask)
         grow_cell_index(t, cells);
     return c;
 }
 
-static inline struct cell *find_cell(struct shard *sh, size_t report, struct series *s, uint32_t time)
+static inline struct cell *find_cell(struct table *t, const struct report *r, struct cells *cells,
+                                     struct series *s, uint32_t time)
 {
-    struct cells *cells = &sh->open->reports[report].cells;
     /* `last` may stem from a sealed batch, so check that the cell is this series'. */
     if (LIKELY(s->last < cells->count)) {
         struct cell *c = cells_at(cells, s->last);
         if (c->series == s->number && c->time == time)
             return c;
     }
-    return other_cell(&sh->tables[report], cells, s, time, sh->reports[report].column_count);
+    return other_cell(t, cells, s, time, r->column_count);
 }
 
 static inline bool passes(const struct report *r, const struct event *ev)
@@ -275,15 +290,6 @@ static inline void add_measures(const struct table *t, const struct report *r, c
         measure_add(&r->measures[i], value + r->measures[i].column, ev);
 }
 
-/* An event on its way into a report, and what is known about it so far. */
-struct passage {
-    const struct event *ev;
-    struct slice key;
-    uint64_t hash;
-    uint32_t time;
-    struct series *series;
-};
-
 /* The time of the event's cell: at_ms / cell_ms, as a multiplication. */
 static inline uint32_t time_of(const struct table *t, const struct event *ev)
 {
@@ -291,82 +297,97 @@ static inline uint32_t time_of(const struct table *t, const struct event *ev)
     return (uint32_t)((unsigned __int128)(uint64_t)ev->at_ms * t->cells_a_ms >> 64);
 }
 
-static inline struct slice key_of(struct shard *sh, size_t report, const struct event *ev, char *scratch)
+/* Makes the key of an event, which has room in `scratch`. */
+static inline struct slice key_of(const struct table *t, const struct report *r, const struct event *ev,
+                                  size_t max_bytes, char *scratch)
 {
-    int field = sh->tables[report].plain_field;
-    size_t max_bytes = sh->limits.dimension_bytes_max;
+    int field = t->plain_field;
     if (field >= 0 && LIKELY(event_is_plain(ev, (enum field)field)) &&
         LIKELY(ev->field[field].len <= max_bytes && ev->field[field].len != DIMENSION_OTHER_BYTES))
         return ev->field[field];
-    return dimension_key(&sh->reports[report], ev, max_bytes, scratch);
+    return dimension_key(r, ev, max_bytes, scratch);
 }
 
 /* Does the report count the event? If not, notes why for the books. */
 static inline bool is_let_in(struct table *t, const struct report *r, const struct event *ev, int64_t late_ms)
 {
-    if (!passes(r, ev)) {
+    if (UNLIKELY(r->condition_count > 0) && !passes(r, ev)) {
         t->filtered++;
         return false;
     }
-    bool is_late = ev->at_ms < late_ms;
-    t->late += is_late;
-    return LIKELY(!is_late);
+    if (UNLIKELY(ev->at_ms < late_ms)) {
+        t->late++;
+        return false;
+    }
+    return true;
 }
 
 /* Filters events, makes keys and hashes, and prefetches the slots. Returns how many events pass. */
-static size_t start_passages(struct shard *sh, size_t report, const struct event *events, size_t count,
-                             struct passage *passages)
+static APART size_t start_passages(struct shard *sh, size_t report, const struct event *events, size_t count,
+                                   struct passage *passages)
 {
     const struct report *r = &sh->reports[report];
     struct table *t = &sh->tables[report];
     int64_t late_ms = late_before(sh, report);
-    size_t passing = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!is_let_in(t, r, &events[i], late_ms))
+    struct passage *p = passages;
+    for (const struct event *ev = events; ev < events + count; ev++) {
+        if (!is_let_in(t, r, ev, late_ms))
             continue;
-        struct passage *p = &passages[passing++];
-        p->ev = &events[i];
-        p->time = time_of(t, &events[i]);
-        p->key = key_of(sh, report, &events[i], sh->scratch + i * sh->scratch_bytes);
+        p->ev = ev;
+        p->time = time_of(t, ev);
+        p->key = key_of(t, r, ev, sh->limits.dimension_bytes_max,
+                        sh->scratch + (size_t)(p - passages) * sh->scratch_bytes);
         p->hash = XXH3_64bits(p->key.ptr, p->key.len);
         __builtin_prefetch(&t->slots[p->hash & t->slot_mask]);
+        p++;
     }
-    return passing;
+    return (size_t)(p - passages);
 }
 
-static void prefetch_series(const struct table *t, const struct passage *passages, size_t count)
+/* Without the assembler, which says nothing, the compiler takes the function for one without effect. */
+static APART void prefetch_series(const struct table *t, const struct passage *passages, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct series *s = t->slots[passages[i].hash & t->slot_mask].series;
         __builtin_prefetch(s);
         __builtin_prefetch((const void *)((uintptr_t)s + 64)); /* as an integer, since s may be NULL */
+        __asm__ volatile("");
     }
 }
 
-static void find_all_series(struct shard *sh, size_t report, struct passage *passages, size_t count)
+static APART void find_all_series(struct shard *sh, size_t report, struct passage *passages, size_t count)
 {
-    const struct table *t = &sh->tables[report];
+    struct table *t = &sh->tables[report];
     const struct cells *cells = &sh->open->reports[report].cells;
-    for (size_t i = 0; i < count; i++) {
-        struct passage *p = &passages[i];
-        p->series = find_series(sh, report, p->hash, p->key);
-        if (p->series->last < cells->count)
-            __builtin_prefetch(cells_at(cells, p->series->last), 1);
-        __builtin_prefetch(&t->cell_index[cell_hash(p->series->number, p->time) & t->cell_mask], 1);
+    for (struct passage *p = passages; p < passages + count; p++) {
+        struct series *s = p->series = find_series(sh, report, t, p);
+        if (s->last < cells->count)
+            __builtin_prefetch(cells_at(cells, s->last), 1);
+        __builtin_prefetch(&t->cell_index[cell_hash(s->number, p->time) & t->cell_mask], 1);
     }
 }
 
-/* Counts in a report without dimensions, which has one series: no lookup. */
-static void add_to_only(struct shard *sh, size_t report, const struct event *events, size_t count)
+static APART void add_to_cells(struct shard *sh, size_t report, const struct passage *passages, size_t count)
 {
     const struct report *r = &sh->reports[report];
     struct table *t = &sh->tables[report];
+    struct cells *cells = &sh->open->reports[report].cells;
+    for (const struct passage *p = passages; p < passages + count; p++)
+        add_measures(t, r, p->ev, find_cell(t, r, cells, p->series, p->time)->value);
+}
+
+/* Counts in a report without dimensions, which has one series: no lookup. */
+static APART void add_to_only(struct shard *sh, size_t report, const struct event *events, size_t count)
+{
+    const struct report *r = &sh->reports[report];
+    struct table *t = &sh->tables[report];
+    struct cells *cells = &sh->open->reports[report].cells;
     if (t->only == NULL)
-        t->only = find_series(sh, report, 0, slice_of("", 0));
+        t->only = find_series(sh, report, t, &(struct passage){.key = {"", 0}});
     int64_t late_ms = late_before(sh, report);
-    for (size_t i = 0; i < count; i++) {
-        if (is_let_in(t, r, &events[i], late_ms))
-            add_measures(t, r, &events[i], find_cell(sh, report, t->only, time_of(t, &events[i]))->value);
+    for (const struct event *ev = events; ev < events + count; ev++) {
+        if (is_let_in(t, r, ev, late_ms))
+            add_measures(t, r, ev, find_cell(t, r, cells, t->only, time_of(t, ev))->value);
     }
 }
 
@@ -393,18 +414,14 @@ void shard_add(struct shard *sh, const struct event *events, size_t count)
     if (UNLIKELY(sh->raw != NULL))
         add_raw(sh, events, count);
     for (size_t i = 0; i < sh->report_count; i++) {
-        const struct report *r = &sh->reports[i];
-        if (r->dimension_count == 0) {
+        if (sh->reports[i].dimension_count == 0) {
             add_to_only(sh, i, events, count);
             continue;
         }
         size_t passing = start_passages(sh, i, events, count, passages);
         prefetch_series(&sh->tables[i], passages, passing);
         find_all_series(sh, i, passages, passing);
-        for (size_t k = 0; k < passing; k++) {
-            struct passage *p = &passages[k];
-            add_measures(&sh->tables[i], r, p->ev, find_cell(sh, i, p->series, p->time)->value);
-        }
+        add_to_cells(sh, i, passages, passing);
     }
 }
 
