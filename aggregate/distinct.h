@@ -5,11 +5,11 @@
  *   entry     | 26 bits               | rank of the 38 bits, 6 bits |
  *   register  rank of the last 52 bits, the greatest that was seen
  *
- *   A rank is the number of zeros before the first one, plus 1. Up to DISTINCT_ENTRIES_MAX entries are kept as
- *   they are; the registers of more can be computed from them.
+ *   A rank is the number of zeros before the first one, plus 1. Up to DISTINCT_ENTRIES_MAX entries are kept
+ *   as they are; the registers of more can be computed from them.
  *
- * Error : up to DISTINCT_ENTRIES_MAX exact, but for one in about 300 such counts, which is 1 too small. Above,
- *         1.6 % (standard error), whatever the number.
+ * Error : up to DISTINCT_ENTRIES_MAX exact, but for one in about 300 such counts, which is 1 too small.
+ *         Above, 1.6 % (standard error), whatever the number.
  * Merge : sets of entries are united, of registers the greater is taken. So the state depends only on the set
  *         of texts: on no order, number of writers, or repetition.
  * Owner : entries and registers are in the arena that the caller names; they are freed with it.

@@ -4,8 +4,8 @@
  *   slot    ... -1            0     1 ... HISTOGRAM_SLOTS - 1
  *   holds   negative numbers  zero  (2^((i-1)/16), 2^(i/16)], i = slot - HISTOGRAM_SLOT_OF_ONE
  *
- * Error : every number of a bucket is at most 2.2 % away from histogram_value() of its slot, and for fractions
- *         another half a millionth. A bucket of one number is exact.
+ * Error : every number of a bucket is at most 2.2 % away from histogram_value() of its slot, and for
+ *         fractions another half a millionth. A bucket of one number is exact.
  * Merge : counts of a slot are added. So the result depends on no order, and is the same bits everywhere.
  * Table : a number's slot is found by its highest six bits and a table of integers, without floats. So it is
  *         the same on every machine.
@@ -80,8 +80,8 @@ static inline void histogram_add(struct histogram *h, struct arena *arena, int32
         *to = INT64_MAX;
 }
 
-/* Packs a histogram:  (slot-gap count)*  as varints, slots ascending, counts above 0. The first gap is the slot,
- * zigzag; others are slot - previous slot - 1. The same counts have the same bytes. */
+/* Packs a histogram:  (slot-gap count)*  as varints, slots ascending, counts above 0. The first gap is the
+ * slot, zigzag; others are slot - previous slot - 1. The same counts have the same bytes. */
 void histogram_pack(const struct histogram *h, struct text *out);
 /* Adds a packed one. False: it is damaged; `h` is then partly changed. */
 bool histogram_merge(struct histogram *h, struct arena *arena, struct slice packed);
@@ -91,9 +91,10 @@ bool histogram_take(struct histogram *h, struct slice packed);
 int64_t histogram_count(const struct histogram *h);
 /* What numbers of a slot count as, in units of 1/EVENT_SCALE: the middle of its bucket, in five digits. */
 int128 histogram_value(const struct histogram_layout *l, int64_t scale, int32_t slot);
-/* The slot that holds the number of a rank, from 1, in ascending order. Pre: 1 <= rank <= histogram_count(). */
+/* The slot that holds the number of a rank, from 1, in ascending order. Pre: 1 <= rank <= histogram_count().
+ * */
 int32_t histogram_rank(const struct histogram *h, int64_t rank);
-/* How many numbers are up to `limit`, which is in units of 1/EVENT_SCALE. The numbers of the bucket that holds
- * it count as lying evenly in it. */
+/* How many numbers are up to `limit`, which is in units of 1/EVENT_SCALE. The numbers of the bucket that
+ * holds it count as lying evenly in it. */
 int64_t histogram_within(const struct histogram *h, const struct histogram_layout *l, int64_t scale,
                          int128 limit);

@@ -1,6 +1,7 @@
 #include "aggregate/shard.h"
 
 #include "aggregate/dimension.h"
+#include "aggregate/mixed.h"
 #include "aggregate/raw_document.h"
 #include "base/check.h"
 #include "base/civil.h"
@@ -16,6 +17,9 @@
 #define ARENA_CHUNK_BYTES  ((size_t)256 << 10)
 #define SKETCH_CHUNK_BYTES ((size_t)64 << 10)
 
+/* Of a loop over the events of a call: a function of its own keeps what it needs in registers. */
+#define APART __attribute__((noinline))
+
 /* A slot of the hash table of series. A lookup compares the whole hash before it reads the key. Both tables
  * are no base/index.h, since the hot path prefetches their slots, and a slot leads to the series at once. */
 struct slot {
@@ -25,7 +29,6 @@ struct slot {
 
 struct table {
     bool counts_and_sums; /* fast path: the measures are a count and a sum of status or bytes */
-    bool begins_so;       /* whether the first two are such, and others follow */
     int plain_field;      /* the field, if it is the only dimension; -1: other dimensions */
     struct series *only;  /* the series of a report without dimensions; NULL: none yet */
     uint64_t filtered;    /* filtered events of the open batch that are not in the books yet */
@@ -82,11 +85,10 @@ static void part_fini(struct part *p)
 static void table_init(struct table *t, const struct report *r)
 {
     bool is_plain = r->dimension_count == 1 && r->dimensions[0].kind == DIMENSION_FIELD;
-    bool is_usual = r->measure_count >= 2 && r->measures[0].kind == MEASURE_COUNT &&
+    bool is_usual = r->measure_count == 2 && r->measures[0].kind == MEASURE_COUNT &&
                     r->measures[1].kind == MEASURE_SUM && !r->measures[1].is_fraction;
     uint64_t cell_ms = (uint64_t)report_cell_ms(r), end_ms = ((uint64_t)UINT32_MAX + 1) * cell_ms;
-    *t = (struct table){.counts_and_sums = is_usual && r->measure_count == 2,
-                        .begins_so = is_usual && r->measure_count > 2,
+    *t = (struct table){.counts_and_sums = is_usual,
                         .plain_field = is_plain ? (int)r->dimensions[0].field : -1,
                         .slot_mask = SLOTS_MIN - 1,
                         .cell_mask = SLOTS_MIN - 1,
@@ -151,9 +153,18 @@ static void grow_slots(struct table *t)
     t->slot_mask = mask;
 }
 
-static struct series *add_series(struct shard *sh, size_t report, struct slot *slot, uint64_t hash,
-                                 struct slice key)
+/* An event on its way into a report, and what is known about it so far. */
+struct passage {
+    const struct event *ev;
+    struct slice key;
+    uint64_t hash;
+    uint32_t time;
+    struct series *series;
+};
+
+static struct series *add_series(struct shard *sh, size_t report, struct slot *slot, const struct passage *p)
 {
+    struct slice key = p->key;
     struct table *t = &sh->tables[report];
     struct part_report *pr = &sh->open->reports[report];
     ASSERT(key.len <= UINT32_MAX && t->series_count < NO_CELL);
@@ -163,7 +174,7 @@ static struct series *add_series(struct shard *sh, size_t report, struct slot *s
     s->key_len = (uint32_t)key.len;
     if (key.len > 0)
         memcpy(s->key, key.ptr, key.len);
-    *slot = (struct slot){hash, s};
+    *slot = (struct slot){p->hash, s};
     if (pr->added_count == 0)
         pr->first_added = s->number;
     pr->added = xgrow(pr->added, &pr->added_capacity, pr->added_count + 1, sizeof *pr->added);
@@ -173,16 +184,17 @@ static struct series *add_series(struct shard *sh, size_t report, struct slot *s
     return s;
 }
 
-static inline struct series *find_series(struct shard *sh, size_t report, uint64_t hash, struct slice key)
+static inline struct series *find_series(struct shard *sh, size_t report, struct table *t,
+                                         const struct passage *p)
 {
-    struct table *t = &sh->tables[report];
     struct slot *slots = t->slots;
-    size_t mask = t->slot_mask, at = hash & mask;
+    size_t mask = t->slot_mask, at = p->hash & mask;
     for (struct series *s; (s = slots[at].series) != NULL; at = (at + 1) & mask) {
-        if (LIKELY(slots[at].hash == hash) && s->key_len == key.len && memcmp(s->key, key.ptr, key.len) == 0)
+        if (LIKELY(slots[at].hash == p->hash) && s->key_len == p->key.len &&
+            memcmp(s->key, p->key.ptr, s->key_len) == 0)
             return s;
     }
-    return add_series(sh, report, &slots[at], hash, key);
+    return add_series(sh, report, &slots[at], p);
 }
 
 static inline size_t cell_hash(uint32_t series, uint32_t time)
@@ -226,24 +238,25 @@ static struct cell *other_cell(struct table *t, struct cells *cells, struct seri
     struct cell *c = cells_at(cells, cells->count++);
     c->series = s->number;
     c->time = time;
-    for (size_t i = 0; i < values; i++)
+    for (size_t i = 0; i < values; i++) {
         c->value[i] = 0;
+        __asm__ volatile(""); /* stops the compiler from calling memset() for a few columns */
+    }
     if (cells->count * 2 > t->cell_mask)
         grow_cell_index(t, cells);
     return c;
 }
 
-static inline struct cell *find_cell(struct shard *sh, size_t report, struct series *s, uint32_t time)
+static inline struct cell *find_cell(struct table *t, const struct report *r, struct cells *cells,
+                                     struct series *s, uint32_t time)
 {
-    struct cells *cells = &sh->open->reports[report].cells;
     /* `last` may stem from a sealed batch, so check that the cell is this series'. */
     if (LIKELY(s->last < cells->count)) {
         struct cell *c = cells_at(cells, s->last);
         if (c->series == s->number && c->time == time)
             return c;
     }
-    const struct report *r = &sh->reports[report];
-    return other_cell(&sh->tables[report], cells, s, time, report_cell_values(r));
+    return other_cell(t, cells, s, time, report_cell_values(r));
 }
 
 static inline bool passes(const struct report *r, const struct event *ev)
@@ -268,75 +281,8 @@ static inline void add_sum(int64_t *value, const struct event *ev, enum field fi
         *value = value_add(*value, ev->number[field]);
 }
 
-/* The text of a dimension that a distinct count tells apart; false: the event has none. All keys of the call were
- * looked up, so `scratch` is free. */
-static inline bool text_of(struct shard *sh, const struct dimension *d, const struct event *ev,
-                           struct slice *text)
-{
-    if (d->kind == DIMENSION_FIELD && LIKELY(event_is_plain(ev, d->field)) &&
-        LIKELY(ev->field[d->field].len <= sh->limits.dimension_bytes_max &&
-               ev->field[d->field].len != DIMENSION_OTHER_BYTES)) {
-        *text = ev->field[d->field];
-        return true;
-    }
-    return dimension_text(d, ev, sh->limits.dimension_bytes_max, sh->scratch, text);
-}
-
-/* Adds an event to the sketches of its cell. */
-static inline void add_sketches(struct shard *sh, size_t report, const struct event *ev, struct cell *c)
-{
-    const struct report *r = &sh->reports[report];
-    struct arena *memory = &sh->open->sketch_memory;
-    for (size_t i = 0; i < r->sketch_count; i++) {
-        const struct measure *m = report_sketched(r, i);
-        union sketch *s = report_sketch(r, c, i);
-        struct slice text;
-        if (m->kind == MEASURE_HISTOGRAM && event_has_number(ev, m->field))
-            histogram_add(&s->histogram, memory, histogram_slot(m->layout, ev->number[m->field]), 1);
-        else if (m->kind == MEASURE_DISTINCT && text_of(sh, &m->dimension, ev, &text))
-            distinct_add(&s->distinct, memory, XXH3_64bits(text.ptr, text.len));
-    }
-}
-
-/* Does what measure_add() does, without a merge for the usual kinds. */
-static inline void add_measure(const struct measure *m, const struct event *ev, int64_t *value)
-{
-    const bool is_mean = m->kind == MEASURE_MEAN || m->kind == MEASURE_HISTOGRAM;
-    if (m->kind == MEASURE_COUNT) {
-        value[0]++;
-    } else if (m->kind == MEASURE_DISTINCT) {
-        value[0] += event_has(ev, m->dimension.field);
-    } else if (!m->is_fraction && (m->kind == MEASURE_SUM || is_mean)) {
-        if (LIKELY(event_has_number(ev, m->field))) {
-            value[0] = value_add(value[0], ev->number[m->field]);
-            if (is_mean)
-                value[1]++;
-        }
-    } else {
-        measure_add(m, value, ev);
-    }
-}
-
-/* Adds an event to a cell of any measures. */
-static __attribute__((noinline, cold)) void add_mixed(struct shard *sh, const struct table *t,
-                                                      const struct event *ev, struct cell *c)
-{
-    const size_t report = (size_t)(t - sh->tables);
-    const struct report *r = &sh->reports[report];
-    size_t first = 0;
-    if (t->begins_so) {
-        c->value[0]++;
-        add_sum(&c->value[1], ev, r->measures[1].field);
-        first = 2;
-    }
-    for (size_t i = first; i < r->measure_count; i++)
-        add_measure(&r->measures[i], ev, c->value + r->measures[i].column);
-    if (r->sketch_count > 0)
-        add_sketches(sh, report, ev, c);
-}
-
 /* Sums saturate; EVENT_NUMBER_MAX leaves room for 2^17 of the largest events in one cell. */
-static inline void add_measures(struct shard *sh, const struct table *t, const struct report *r,
+static inline void add_measures(const struct table *t, const struct report *r, const struct mixed *mx,
                                 const struct event *ev, struct cell *c)
 {
     if (LIKELY(t->counts_and_sums)) {
@@ -344,17 +290,14 @@ static inline void add_measures(struct shard *sh, const struct table *t, const s
         add_sum(&c->value[1], ev, r->measures[1].field);
         return;
     }
-    add_mixed(sh, t, ev, c);
+    mixed_add(mx, r, ev, c);
 }
 
-/* An event on its way into a report, and what is known about it so far. */
-struct passage {
-    const struct event *ev;
-    struct slice key;
-    uint64_t hash;
-    uint32_t time;
-    struct series *series;
-};
+/* All keys of a call are looked up before its events are added, so their scratch is free then. */
+static struct mixed mixed_of(const struct shard *sh)
+{
+    return (struct mixed){&sh->open->sketch_memory, sh->limits.dimension_bytes_max, sh->scratch};
+}
 
 /* The time of the event's cell: at_ms / cell_ms, as a multiplication. */
 static inline uint32_t time_of(const struct table *t, const struct event *ev)
@@ -363,83 +306,99 @@ static inline uint32_t time_of(const struct table *t, const struct event *ev)
     return (uint32_t)((unsigned __int128)(uint64_t)ev->at_ms * t->cells_a_ms >> 64);
 }
 
-static inline struct slice key_of(struct shard *sh, size_t report, const struct event *ev, char *scratch)
+/* Makes the key of an event, which has room in `scratch`. */
+static inline struct slice key_of(const struct table *t, const struct report *r, const struct event *ev,
+                                  size_t max_bytes, char *scratch)
 {
-    int field = sh->tables[report].plain_field;
-    size_t max_bytes = sh->limits.dimension_bytes_max;
+    int field = t->plain_field;
     if (field >= 0 && LIKELY(event_is_plain(ev, (enum field)field)) &&
         LIKELY(ev->field[field].len <= max_bytes && ev->field[field].len != DIMENSION_OTHER_BYTES))
         return ev->field[field];
-    const struct report *r = &sh->reports[report];
     return dimension_key(r->dimensions, r->dimension_count, ev, max_bytes, scratch);
 }
 
 /* Does the report count the event? If not, notes why for the books. */
 static inline bool is_let_in(struct table *t, const struct report *r, const struct event *ev, int64_t late_ms)
 {
-    if (!passes(r, ev)) {
+    if (UNLIKELY(r->condition_count > 0) && !passes(r, ev)) {
         t->filtered++;
         return false;
     }
-    bool is_late = ev->at_ms < late_ms;
-    t->late += is_late;
-    return LIKELY(!is_late);
+    if (UNLIKELY(ev->at_ms < late_ms)) {
+        t->late++;
+        return false;
+    }
+    return true;
 }
 
 /* Filters events, makes keys and hashes, and prefetches the slots. Returns how many events pass. */
-static size_t start_passages(struct shard *sh, size_t report, const struct event *events, size_t count,
-                             struct passage *passages)
+static APART size_t start_passages(struct shard *sh, size_t report, const struct event *events, size_t count,
+                                   struct passage *passages)
 {
     const struct report *r = &sh->reports[report];
     struct table *t = &sh->tables[report];
     int64_t late_ms = late_before(sh, report);
-    size_t passing = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!is_let_in(t, r, &events[i], late_ms))
+    struct passage *p = passages;
+    for (const struct event *ev = events; ev < events + count; ev++) {
+        if (!is_let_in(t, r, ev, late_ms))
             continue;
-        struct passage *p = &passages[passing++];
-        p->ev = &events[i];
-        p->time = time_of(t, &events[i]);
-        p->key = key_of(sh, report, &events[i], sh->scratch + i * sh->scratch_bytes);
+        p->ev = ev;
+        p->time = time_of(t, ev);
+        p->key = key_of(t, r, ev, sh->limits.dimension_bytes_max,
+                        sh->scratch + (size_t)(p - passages) * sh->scratch_bytes);
         p->hash = XXH3_64bits(p->key.ptr, p->key.len);
         __builtin_prefetch(&t->slots[p->hash & t->slot_mask]);
+        p++;
     }
-    return passing;
+    return (size_t)(p - passages);
 }
 
-static void prefetch_series(const struct table *t, const struct passage *passages, size_t count)
+/* Without the assembler, which says nothing, the compiler takes the function for one without effect. */
+static APART void prefetch_series(const struct table *t, const struct passage *passages, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct series *s = t->slots[passages[i].hash & t->slot_mask].series;
         __builtin_prefetch(s);
         __builtin_prefetch((const void *)((uintptr_t)s + 64)); /* as an integer, since s may be NULL */
+        __asm__ volatile("");
     }
 }
 
-static void find_all_series(struct shard *sh, size_t report, struct passage *passages, size_t count)
+static APART void find_all_series(struct shard *sh, size_t report, struct passage *passages, size_t count)
 {
-    const struct table *t = &sh->tables[report];
+    struct table *t = &sh->tables[report];
     const struct cells *cells = &sh->open->reports[report].cells;
-    for (size_t i = 0; i < count; i++) {
-        struct passage *p = &passages[i];
-        p->series = find_series(sh, report, p->hash, p->key);
-        if (p->series->last < cells->count)
-            __builtin_prefetch(cells_at(cells, p->series->last), 1);
-        __builtin_prefetch(&t->cell_index[cell_hash(p->series->number, p->time) & t->cell_mask], 1);
+    for (struct passage *p = passages; p < passages + count; p++) {
+        struct series *s = p->series = find_series(sh, report, t, p);
+        if (s->last < cells->count)
+            __builtin_prefetch(cells_at(cells, s->last), 1);
+        __builtin_prefetch(&t->cell_index[cell_hash(s->number, p->time) & t->cell_mask], 1);
     }
 }
 
-/* Counts in a report without dimensions, which has one series: no lookup. */
-static void add_to_only(struct shard *sh, size_t report, const struct event *events, size_t count)
+static APART void add_to_cells(struct shard *sh, size_t report, const struct passage *passages, size_t count)
 {
     const struct report *r = &sh->reports[report];
     struct table *t = &sh->tables[report];
+    struct cells *cells = &sh->open->reports[report].cells;
+    const struct mixed mx = mixed_of(sh);
+    for (const struct passage *p = passages; p < passages + count; p++)
+        add_measures(t, r, &mx, p->ev, find_cell(t, r, cells, p->series, p->time));
+}
+
+/* Counts in a report without dimensions, which has one series: no lookup. */
+static APART void add_to_only(struct shard *sh, size_t report, const struct event *events, size_t count)
+{
+    const struct report *r = &sh->reports[report];
+    struct table *t = &sh->tables[report];
+    struct cells *cells = &sh->open->reports[report].cells;
+    const struct mixed mx = mixed_of(sh);
     if (t->only == NULL)
-        t->only = find_series(sh, report, 0, slice_of("", 0));
+        t->only = find_series(sh, report, t, &(struct passage){.key = {"", 0}});
     int64_t late_ms = late_before(sh, report);
-    for (size_t i = 0; i < count; i++) {
-        if (is_let_in(t, r, &events[i], late_ms))
-            add_measures(sh, t, r, &events[i], find_cell(sh, report, t->only, time_of(t, &events[i])));
+    for (const struct event *ev = events; ev < events + count; ev++) {
+        if (is_let_in(t, r, ev, late_ms))
+            add_measures(t, r, &mx, ev, find_cell(t, r, cells, t->only, time_of(t, ev)));
     }
 }
 
@@ -466,18 +425,14 @@ void shard_add(struct shard *sh, const struct event *events, size_t count)
     if (UNLIKELY(sh->raw != NULL))
         add_raw(sh, events, count);
     for (size_t i = 0; i < sh->report_count; i++) {
-        const struct report *r = &sh->reports[i];
-        if (r->dimension_count == 0) {
+        if (sh->reports[i].dimension_count == 0) {
             add_to_only(sh, i, events, count);
             continue;
         }
         size_t passing = start_passages(sh, i, events, count, passages);
         prefetch_series(&sh->tables[i], passages, passing);
         find_all_series(sh, i, passages, passing);
-        for (size_t k = 0; k < passing; k++) {
-            struct passage *p = &passages[k];
-            add_measures(sh, &sh->tables[i], r, p->ev, find_cell(sh, i, p->series, p->time));
-        }
+        add_to_cells(sh, i, passages, passing);
     }
 }
 
@@ -507,12 +462,6 @@ static bool has_too_many_series(const struct shard *sh)
     return arena_bytes(&sh->keys) > sh->limits.key_bytes_max;
 }
 
-static bool has_too_many_sketches(const struct shard *sh)
-{
-    const size_t bytes = arena_bytes(&sh->open->sketch_memory);
-    return bytes > SKETCH_CHUNK_BYTES && bytes > sh->limits.sketch_bytes_max;
-}
-
 bool shard_is_full_of_raw(const struct shard *sh)
 {
     return sh->limits.raw_bytes_max > 0 && sh->open->raw.len >= sh->limits.raw_bytes_max;
@@ -524,7 +473,9 @@ bool shard_is_full(const struct shard *sh)
         if (sh->open->reports[i].cells.count >= sh->limits.cells_max)
             return true;
     }
-    return has_too_many_series(sh) || has_too_many_sketches(sh) || shard_is_full_of_raw(sh);
+    return has_too_many_series(sh) ||
+           arena_bytes(&sh->open->sketch_memory) > sh->limits.sketch_bytes_max + SKETCH_CHUNK_BYTES ||
+           shard_is_full_of_raw(sh);
 }
 
 bool shard_is_empty(const struct shard *sh)
@@ -624,8 +575,8 @@ size_t shard_bytes(const struct shard *sh)
     size_t bytes = arena_bytes(&sh->keys) + sh->parts[0].raw.capacity + sh->parts[1].raw.capacity +
                    arena_bytes(&sh->parts[0].sketch_memory) + arena_bytes(&sh->parts[1].sketch_memory);
     for (size_t i = 0; i < sh->report_count; i++) {
-        bytes += (sh->tables[i].slot_mask + 1) * sizeof(struct slot);
-        bytes += (sh->tables[i].cell_mask + 1) * sizeof(uint32_t);
+        const struct table *t = &sh->tables[i];
+        bytes += (t->slot_mask + 1) * sizeof(struct slot) + (t->cell_mask + 1) * sizeof(uint32_t);
         for (size_t p = 0; p < 2; p++)
             bytes += sh->parts[p].reports[i].cells.capacity * sh->parts[p].reports[i].cells.stride;
     }
@@ -634,17 +585,16 @@ size_t shard_bytes(const struct shard *sh)
 
 size_t shard_bytes_max(const struct report *reports, size_t report_count, const struct shard_limits *limits)
 {
-    size_t bytes = limits->key_bytes_max + ARENA_CHUNK_BYTES;
-    size_t sketches = 0;
+    size_t bytes = limits->key_bytes_max + ARENA_CHUNK_BYTES, sketches = 0;
     if (limits->raw_bytes_max > 0)
         bytes += 2 * power_above(limits->raw_bytes_max); /* both parts */
     for (size_t i = 0; i < report_count; i++) {
+        sketches += reports[i].sketch_count;
         size_t series = reports[i].dimension_count > 0 ? limits->series_max : 1;
         size_t cells = power_above(limits->cells_max) * report_cell_bytes(&reports[i]);
         bytes += power_above(series * 4 / 3) * sizeof(struct slot);
         bytes += power_above(limits->cells_max * 2) * sizeof(uint32_t);
         bytes += 2 * (cells + power_above(series) * sizeof(struct series *)); /* both parts */
-        sketches += reports[i].sketch_count;
     }
     return bytes + (sketches > 0 ? 2 * (limits->sketch_bytes_max + SKETCH_CHUNK_BYTES) : 0);
 }

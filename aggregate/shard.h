@@ -11,8 +11,9 @@
  * Seal    : shard_seal() swaps out all cells. Series stay, so that a known series costs nothing in the next
  *           batch. Two parts exist: while the writer applies one, the other fills.
  * Raw     : after shard_set_raw(), the open part also takes each event as a document.
- * Limits  : cells_max per report and batch, series_max per report, key_bytes_max, sketch_bytes_max, raw_bytes_max;
- *           shard_is_full() asks for a seal once a limit is reached, so a block of lines may overshoot it.
+ * Limits  : cells_max per report and batch, series_max per report, key_bytes_max, sketch_bytes_max,
+ *           raw_bytes_max; shard_is_full() asks for a seal once a limit is reached, so a block of lines may
+ *           overshoot it.
  * Threads : one at a time, no locks. A part is read by the writer between shard_seal() and
  *           shard_give_back().
  * Errors  : none; a full shard is sealed, and loses no event.

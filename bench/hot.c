@@ -1,7 +1,7 @@
 /* hot.c - the hot path alone: decode the first N lines of FILE and coalesce them into the two built-in
  * reports, sealing as an import does. Run it under callgrind with N and 2N lines: the difference is what N
- * lines cost. With a LogFormat of Apache (or `combined`) it decodes by that, compiled, in place of [auto]. Measures
- * are added to the report of pages, as m1=histogram(bytes) or m2=distinct(host). */
+ * lines cost. With a LogFormat of Apache (or `combined`) it decodes by that, compiled, in place of [auto].
+ * Measures are added to the report of pages, as m1=histogram(bytes) or m2=distinct(host). */
 #include "aggregate/shard.h"
 #include "base/clock.h"
 #include "base/mem.h"

@@ -11,8 +11,8 @@
  *          {"report":…, "top":[{"series":{"path":"/favicon.ico"},"values":[807]},…]}     a row per series
  *
  * Rows   : steps of time (one row without a step); or series, with their keys.
- * Values : as decimal fractions; exact, but for quantiles and distinct counts (figure.h). Without an event, min, max, last and mean are absent: `-` in a table,
- *          empty in CSV, null in JSON.
+ * Values : as decimal fractions; exact, but for quantiles and distinct counts (figure.h). Without an event,
+ *          min, max, last and mean are absent: `-` in a table, empty in CSV, null in JSON.
  * Times  : in the time zone; CSV and JSON add its offset: 2015-05-17T00:00:00+02:00.
  */
 #pragma once

@@ -1,12 +1,12 @@
 /* figure.h - what can be asked of a measure, by name. Answers have a column per figure.
  *
- *   hits                                       any measure: its value; of a distinct count, how many there were
- *   p50(latency) p99.9(latency)                a histogram: the number that this share of the events does not
- *   quantile(0.99, latency)                    exceed; at most 2.2 % off (aggregate/histogram.h)
- *   share(latency <= 0.3)                      a histogram: the share of the numbers within a limit, 0 to 1
- *   min(latency) max(latency)                  a histogram: at most 2.2 % off
- *   mean(latency) count(latency)               a histogram: exact, of the events with the field
- *   count(visitors)                            a distinct count: the events with the field
+ *   hits                               any measure: its value; of a distinct count, how many texts there were
+ *   p50(latency) p99.9(latency)        a histogram: the number that this share of the events does not exceed;
+ *   quantile(0.99, latency)            at most 2.2 % off (aggregate/histogram.h)
+ *   share(latency <= 0.3)              a histogram: the share of the numbers within a limit, 0 to 1
+ *   min(latency) max(latency)          a histogram: at most 2.2 % off
+ *   mean(latency) count(latency)       a histogram: exact, of the events with the field
+ *   count(visitors)                    a distinct count: the events with the field
  *
  * The bare name of a histogram stands for FIGURE_USUAL of them. Without an event, figures of a histogram are
  * absent, but for its count.
@@ -40,8 +40,8 @@ struct figure {
 bool figure_parse(struct figure *f, const struct report *r, struct slice text, struct err *e) MUST_CHECK;
 /* One of the figures that the name of a measure stands for; false: there are no more. */
 bool figure_usual(struct figure *f, const struct report *r, size_t measure, size_t i);
-/* `columns`: those of the measure. `s`: its sketch, if it has one. The value is in units of 1/EVENT_SCALE. False: it
- * is absent. */
+/* `columns`: those of the measure. `s`: its sketch, if it has one. The value is in units of 1/EVENT_SCALE.
+ * False: it is absent. */
 bool figure_value(const struct figure *f, const struct measure *m, const int64_t *columns,
                   const union sketch *s, int128 *value);
 /* Is it a count or a sum, so that a series with 0 has nothing to show? */

@@ -35,8 +35,8 @@ bool top_scan_sketch(void *top, uint32_t series, int64_t bucket_ms, size_t sketc
                      struct err *e) MUST_CHECK;
 /* The answer's first figure of one series; false: it is absent, or no scan named the series. */
 bool top_value(const struct top *t, uint32_t series, int128 *value);
-/* Merge the answer's columns of all series into `columns`, and their sketches into `sketches`, whose memory is
- * t's. Both must be zeros. */
+/* Merge the answer's columns of all series into `columns`, and their sketches into `sketches`, whose memory
+ * is t's. Both must be zeros. */
 void top_total(struct top *t, int64_t *columns, union sketch *sketches);
 /* Fill at most `rows_max` rows of `a`; their keys and sketches live as long as `t`. */
 bool top_finish(struct top *t, struct store *st, size_t report, uint64_t rows_max, struct answer *a,

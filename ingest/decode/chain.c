@@ -79,9 +79,9 @@ static void add_additions(struct chain *c, struct json_step *innermost)
     }
 }
 
-static void put_more(struct chain *c, struct event *ev)
+static inline void put_more(struct chain *c, struct event *ev)
 {
-    if (c->constants != NULL)
+    if (UNLIKELY(c->constants != NULL))
         constants_put(c->constants, ev);
     if (c->derived != NULL)
         derived_put(c->derived, ev);

@@ -66,7 +66,7 @@ struct format_op {
     uint16_t spec, spec_len;       /* OP_TIME_SPEC: in the pool */
     uint64_t first,
         mask;      /* the literal's first bytes, to compare eight at once; the mask clears the others */
-    bool is_usual; /* a built-in field before '"' or, if it is a word, before a space */
+    bool is_usual; /* a field before '"' or, if it is a word, before a space */
     int32_t scale; /* OP_NUMBER: millionths of the field's unit in one; see also the times */
     bool is_time;  /* of several times, the event's; of OP_TIME_SPEC all are */
 };

@@ -413,7 +413,7 @@ static void set_short_cuts(struct format_op *op, struct slice literal)
     memset(mask, 0xFF, len);
     memcpy(&op->first, first, sizeof first);
     memcpy(&op->mask, mask, sizeof mask);
-    op->is_usual = op->field < FIELD_COUNT && op->field != FIELD_USER && literal.len <= sizeof first &&
+    op->is_usual = op->field != FORMAT_NO_FIELD && op->field != FIELD_USER && literal.len <= sizeof first &&
                    op->stop_at == 0 &&
                    ((is_text && op->stop == '"') || (op->kind == OP_WORD && op->stop == ' '));
 }

@@ -46,7 +46,7 @@ static HOT void put_number(struct reading *r, int f, struct slice text, int64_t 
 }
 
 /* Puts an own field; it has a number if its text is one. */
-static void put_own(struct reading *r, int f, const char *from, const char *to, bool odd)
+static HOT void put_own(struct reading *r, int f, const char *from, const char *to, bool odd)
 {
     put(r, f, from, to, odd);
     if (*from <= '9' && decimal_parse(slice_of(from, (size_t)(to - from)), &r->ev->number[f]) == DECIMAL_OK)
@@ -369,8 +369,12 @@ static HOT const char *take_usual_literal(const struct reading *r, const struct 
 
 static HOT void put_if_present(struct reading *r, int f, const char *from, const char *to)
 {
-    if (!event_is_absent(from, to))
+    if (event_is_absent(from, to))
+        return;
+    if (f < FIELD_COUNT)
         put(r, f, from, to, false);
+    else
+        put_own(r, f, from, to, false);
 }
 
 static HOT const char *take_usual_word(struct reading *r, const struct format_op *op, const char *p)
@@ -386,10 +390,18 @@ static HOT const char *take_usual_word(struct reading *r, const struct format_op
     return next;
 }
 
+/* Takes a text that is "-". */
+static HOT const char *take_usual_absent(struct reading *r, const struct format_op *op, const char *p)
+{
+    if (UNLIKELY(p == r->end || *p != '-' || op->stop == '\0' || op->literal_len > sizeof op->first))
+        return NULL;
+    return take_usual_literal(r, op, p + 1);
+}
+
 static HOT const char *take_usual_text(struct reading *r, const struct format_op *op, const char *p)
 {
     if (UNLIKELY(!op->is_usual || !r->is_long))
-        return NULL;
+        return take_usual_absent(r, op, p);
     const char *q = scan_quoted(p, r->end, '"');
     if (UNLIKELY(q == r->end || *q != '"'))
         return NULL;
@@ -464,10 +476,10 @@ static HOT const char *take_usual_bytes(struct reading *r, const struct format_o
     return take_usual_literal(r, op, p + digits);
 }
 
-/* Takes the op's field and literal if they are usual. */
-static HOT const char *take_usual(struct reading *r, size_t *i, const char *p)
+/* Takes the op's field and literal if they are usual; goes on to the last op that it took. */
+static HOT const char *take_usual(struct reading *r, const struct format_op **at, const char *p)
 {
-    const struct format_op *op = &r->f->ops[*i];
+    const struct format_op *op = *at;
     const char *next;
     switch ((enum format_op_kind)op->kind) {
     case OP_WORD:
@@ -478,7 +490,7 @@ static HOT const char *take_usual(struct reading *r, size_t *i, const char *p)
         return take_usual_request(r, op, p);
     case OP_USER:
         next = take_usual_user(r, op, p);
-        *i += next != NULL;
+        *at += next != NULL;
         return next;
     case OP_TIME_CLF:
         return take_usual_time(r, op, p);
@@ -549,16 +561,17 @@ static HOT bool take_line(struct reading *r, const char *p)
         r->present = r->ev->present;
         p = rest;
     }
-    for (size_t i = rest != NULL ? r->f->begin_ops : 0; i < r->f->op_count; i++) {
-        const char *next = take_usual(r, &i, p);
+    const struct format_op *ops = r->f->ops, *last = ops + r->f->op_count;
+    for (const struct format_op *op = rest != NULL ? ops + r->f->begin_ops : ops; op < last; op++) {
+        const char *next = take_usual(r, &op, p);
         if (UNLIKELY(next == NULL)) {
             struct reading copy = *r; /* its address is taken, so that `r` can stay in registers */
-            size_t op = i;
-            next = take_any(&copy, &op, p);
+            size_t i = (size_t)(op - ops);
+            next = take_any(&copy, &i, p);
             if (next == NULL)
                 return false;
             *r = copy;
-            i = op;
+            op = ops + i;
         }
         p = next;
     }

@@ -13,13 +13,17 @@
 
 #include <stdlib.h>
 
-/* Fields that are made of one field's text. */
-enum { GROUP_HOST, GROUP_PATH, GROUP_AGENT, GROUP_COUNT };
+#define GROUPS_MAX 3
+
+/* The fields that are made of one field's text. */
 struct group {
     enum field from;
     size_t count;
     struct derive_field fields[MEMO_VALUES_MAX];
-    uint64_t bits; /* bit per enum field of `fields` */
+    uint64_t from_bit; /* of `from` */
+    uint64_t bits;     /* bit per enum field of `fields` */
+    uint64_t day_bit;  /* from_bit if a field depends on the day, else 0 */
+    bool hides;        /* are addresses hidden behind it? */
     struct memo memo;
 };
 
@@ -35,8 +39,8 @@ struct times {
 struct derived {
     const struct derive *settings;
     struct arena *memory;
-    struct group groups[GROUP_COUNT];
-    bool has_id;                /* is host_id among the fields of the host? */
+    struct group groups[GROUPS_MAX]; /* that of the host first */
+    size_t group_count;
     struct pcre_run *route_run; /* NULL: no rules need it */
     struct pcre_run *agent_run; /* NULL: no field of the agent needs it */
     struct times times;
@@ -45,11 +49,29 @@ struct derived {
     size_t query_count;
 };
 
-static void group_add(struct group *g, const struct derive_field *f)
+static struct group *begin_group(struct derived *dv, enum field from)
 {
+    ASSERT(dv->group_count < GROUPS_MAX);
+    struct group *g = &dv->groups[dv->group_count++];
+    g->from = from;
+    g->from_bit = (uint64_t)1 << from;
+    memo_init(&g->memo);
+    return g;
+}
+
+/* Adds a field to those that are made of `from`. */
+static void add_to_group(struct derived *dv, enum field from, const struct derive_field *f)
+{
+    struct group *g = dv->groups;
+    while (g < dv->groups + dv->group_count && g->from != from)
+        g++;
+    if (g == dv->groups + dv->group_count)
+        g = begin_group(dv, from);
     ASSERT(g->count < MEMO_VALUES_MAX);
     g->fields[g->count++] = *f;
     g->bits |= (uint64_t)1 << f->field;
+    if (f->kind == DERIVE_HOST_ID)
+        g->day_bit = g->from_bit;
 }
 
 static void add_field(struct derived *dv, const struct derive_field *f)
@@ -63,24 +85,21 @@ static void add_field(struct derived *dv, const struct derive_field *f)
         dv->times.fields[dv->times.count++] = *f;
         return;
     case DERIVE_HOST_ID:
-        dv->has_id = true;
-        group_add(&dv->groups[GROUP_HOST], f);
-        return;
     case DERIVE_HOST_NET:
     case DERIVE_COUNTRY:
     case DERIVE_CITY:
     case DERIVE_ASN:
-        group_add(&dv->groups[GROUP_HOST], f);
+        add_to_group(dv, FIELD_HOST, f);
         return;
     case DERIVE_ROUTE:
-        group_add(&dv->groups[GROUP_PATH], f);
+        add_to_group(dv, FIELD_PATH, f);
         if (dv->settings->routes.count > 0)
             dv->route_run = pcre_run_new(ROUTE_GROUPS);
         return;
     case DERIVE_FAMILY:
     case DERIVE_OS:
     case DERIVE_BOT:
-        group_add(&dv->groups[GROUP_AGENT], f);
+        add_to_group(dv, FIELD_AGENT, f);
         if (dv->agent_run == NULL)
             dv->agent_run = pcre_run_new(AGENT_GROUPS);
         return;
@@ -100,11 +119,8 @@ struct derived *derived_new(const struct derive *d, uint64_t own, struct arena *
     struct derived *dv = xcalloc(1, sizeof *dv);
     dv->settings = d;
     dv->memory = memory;
-    dv->groups[GROUP_HOST].from = FIELD_HOST;
-    dv->groups[GROUP_PATH].from = FIELD_PATH;
-    dv->groups[GROUP_AGENT].from = FIELD_AGENT;
-    for (int i = 0; i < GROUP_COUNT; i++)
-        memo_init(&dv->groups[i].memo);
+    if (d->anonymise)
+        begin_group(dv, FIELD_HOST)->hides = true;
     for (size_t i = 0; i < d->field_count; i++) {
         if ((own >> d->fields[i].field & 1) == 0)
             add_field(dv, &d->fields[i]);
@@ -116,7 +132,7 @@ void derived_free(struct derived *dv)
 {
     if (dv == NULL)
         return;
-    for (int i = 0; i < GROUP_COUNT; i++)
+    for (size_t i = 0; i < dv->group_count; i++)
         memo_fini(&dv->groups[i].memo);
     pcre_run_free(dv->route_run);
     pcre_run_free(dv->agent_run);
@@ -125,7 +141,7 @@ void derived_free(struct derived *dv)
 
 void derived_flush(struct derived *dv)
 {
-    for (int i = 0; i < GROUP_COUNT; i++)
+    for (size_t i = 0; i < dv->group_count; i++)
         memo_flush(&dv->groups[i].memo);
 }
 
@@ -165,10 +181,10 @@ static struct slice make_value(struct derived *dv, enum derive_kind kind, struct
     }
 }
 
-static struct memo_entry *make_entry(struct derived *dv, struct group *g, struct slice text, uint64_t number,
-                                     uint64_t hash)
+static __attribute__((noinline, cold)) struct memo_entry *make_entry(struct derived *dv, struct group *g,
+                                                                     struct slice text, uint64_t number)
 {
-    struct memo_entry *entry = memo_add(&g->memo, text, number, hash);
+    struct memo_entry *entry = memo_add(&g->memo, text, number);
     for (size_t i = 0; i < g->count; i++) {
         struct slice value =
             make_value(dv, g->fields[i].kind, entry->key, (int64_t)(number >> 1), &g->memo.memory);
@@ -186,25 +202,42 @@ static inline bool is_escaped(const struct event *ev, enum field f)
     return event_is_odd(ev, f) && (ev->literal >> f & 1) == 0;
 }
 
-/* Fields that the event has by itself stay. */
-static inline void group_put(struct derived *dv, struct group *g, uint64_t day, struct event *ev)
+/* The settings and the text decide the fields of a group, and this number: the day, and the lowest bit says
+ * whether the text has escapes. */
+static __attribute__((noinline)) uint64_t group_number(const struct group *g, const struct event *ev)
 {
-    uint64_t hash, wanted = g->bits & ~ev->present;
-    if (wanted == 0 || !event_has(ev, g->from))
-        return;
-    bool escaped = is_escaped(ev, g->from);
-    struct slice text = ev->field[g->from];
-    uint64_t number = (day << 1) | escaped; /* what the fields depend on besides */
-    const struct memo_entry *entry = memo_find(&g->memo, text, number, &hash);
-    if (UNLIKELY(entry == NULL))
-        entry = make_entry(dv, g, text, number, hash);
-    for (size_t i = 0; i < g->count; i++) {
-        if (LIKELY((wanted >> g->fields[i].field & 1) != 0))
-            ev->field[g->fields[i].field] = entry->values[i];
-    }
-    ev->present |= entry->present & wanted;
-    ev->odd = (ev->odd & ~wanted) | (entry->odd & wanted);
+    return (g->day_bit != 0 ? (uint64_t)(ev->at_ms / DAY_MS) << 1 : 0) | is_escaped(ev, g->from);
+}
+
+/* Notes which of the fields are odd. */
+static __attribute__((noinline, cold)) void put_odd(struct event *ev, uint64_t wanted, uint64_t odd,
+                                                    bool escaped)
+{
+    ev->odd = (ev->odd & ~wanted) | odd;
     ev->literal = escaped ? ev->literal & ~wanted : ev->literal | wanted;
+}
+
+/* Fields that the event has by itself stay. */
+static inline void group_put(struct derived *dv, struct group *g, struct event *ev)
+{
+    uint64_t number = 0, wanted = g->bits & ~ev->present;
+    if (wanted == 0 || (ev->present & g->from_bit) == 0)
+        return;
+    if (UNLIKELY(((ev->odd | g->day_bit) & g->from_bit) != 0))
+        number = group_number(g, ev);
+    struct slice text = ev->field[g->from];
+    const struct memo_entry *entry = memo_find(&g->memo, text, number);
+    if (UNLIKELY(entry == NULL))
+        entry = make_entry(dv, g, text, number);
+    size_t i = 0;
+    do {
+        enum field f = g->fields[i].field;
+        if (LIKELY((wanted >> f & 1) != 0))
+            ev->field[f] = entry->values[i];
+    } while (++i < g->count);
+    if (UNLIKELY(((ev->odd | entry->odd) & wanted) != 0))
+        put_odd(ev, wanted, entry->odd & wanted, (number & 1) != 0);
+    ev->present |= entry->present & wanted;
     ev->numeric &= ~wanted;
 }
 
@@ -220,7 +253,7 @@ static void times_find(struct times *t, const struct zone *z, int64_t at_ms)
     t->day = (enum weekday)((local_ms - civil_week_floor(WEEKDAY_MONDAY, local_ms)) / DAY_MS);
 }
 
-static void times_put(struct times *t, const struct zone *z, struct event *ev)
+static __attribute__((noinline)) void times_put(struct times *t, const struct zone *z, struct event *ev)
 {
     static const char hours[24][3] = {"00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11",
                                       "12", "13", "14", "15", "16", "17", "18", "19", "20", "21", "22", "23"};
@@ -259,6 +292,12 @@ static void query_put(const struct derive_field *d, struct arena *memory, struct
     ev->numeric = is_number ? ev->numeric | bit : ev->numeric & ~bit;
 }
 
+static __attribute__((noinline)) void queries_put(const struct derived *dv, struct event *ev)
+{
+    for (size_t i = 0; event_has(ev, FIELD_TARGET) && i < dv->query_count; i++)
+        query_put(&dv->queries[i], dv->memory, ev);
+}
+
 /* ---- addresses */
 
 #define BIT(f) ((uint64_t)1 << FIELD_##f)
@@ -286,15 +325,15 @@ static __attribute__((noinline)) void hide(struct derived *dv, uint64_t made, st
 void derived_put(struct derived *dv, struct event *ev)
 {
     uint64_t own = ev->present;
-    group_put(dv, &dv->groups[GROUP_HOST], dv->has_id ? (uint64_t)(ev->at_ms / DAY_MS) : 0, ev);
-    if (UNLIKELY(dv->settings->anonymise))
-        hide(dv, ev->present & ~own, ev);
-    group_put(dv, &dv->groups[GROUP_PATH], 0, ev);
-    group_put(dv, &dv->groups[GROUP_AGENT], 0, ev);
+    for (size_t i = 0; i < dv->group_count; i++) {
+        group_put(dv, &dv->groups[i], ev);
+        if (UNLIKELY(dv->groups[i].hides))
+            hide(dv, ev->present & ~own, ev);
+    }
     if (dv->times.count > 0)
         times_put(&dv->times, dv->settings->zone, ev);
-    for (size_t i = 0; event_has(ev, FIELD_TARGET) && i < dv->query_count; i++)
-        query_put(&dv->queries[i], dv->memory, ev);
+    if (dv->query_count > 0)
+        queries_put(dv, ev);
     dv->made = ev->present & ~own;
 }
 

@@ -2,8 +2,12 @@
  * one for each field that others are made of.
  *
  * Key     : a text and a number, such as a day if what is made of the text depends on it.
+ * Fast    : the entries that were found last are found again by a few of their key's words, then compared
+ *           whole. Only a key that is not among them is hashed. So keys that share these words cost a hash,
+ *           no more.
  * Owner   : the memo keeps copies of keys. Values live in its arena, and until memo_flush() at the least, so
  *           events may point to them.
+ * Memory  : a table of MEMO_RECENT pointers, 256 KiB, beside the entries.
  * Limits  : over MEMO_ENTRIES_MAX entries or MEMO_BYTES_MAX bytes, the next memo_flush() forgets all. So many
  *           different texts cost their making each time, and no more memory than the records between two
  *           flushes.
@@ -12,6 +16,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/check.h"
 #include "base/index.h"
 
 #include <stdbool.h>
@@ -19,6 +24,9 @@
 #define MEMO_ENTRIES_MAX 32768
 #define MEMO_BYTES_MAX   ((size_t)8 << 20)
 #define MEMO_VALUES_MAX  6
+#define MEMO_RECENT_BITS 15
+#define MEMO_RECENT      ((size_t)1 << MEMO_RECENT_BITS)
+#define MEMO_WORD        sizeof(uint64_t)
 
 struct memo_entry {
     struct slice key;
@@ -31,14 +39,59 @@ struct memo {
     struct index index;
     struct memo_entry **entries; /* by the numbers of `index`, from 1 */
     size_t capacity;
-    struct arena memory; /* entries, keys and values */
+    struct memo_entry **recent; /* MEMO_RECENT of them, by memo_sample(); NULL: none */
+    struct arena memory;        /* entries, keys and values */
 };
 
 void memo_init(struct memo *m);
 void memo_fini(struct memo *m);
-/* Finds an entry. NULL: there is none. *hash is for memo_add(). */
-struct memo_entry *memo_find(const struct memo *m, struct slice key, uint64_t number, uint64_t *hash);
 /* Adds an entry without values. Pre: memo_find() has just found none. */
-struct memo_entry *memo_add(struct memo *m, struct slice key, uint64_t number, uint64_t hash);
+struct memo_entry *memo_add(struct memo *m, struct slice key, uint64_t number);
 /* No event needs the entries any more. */
 void memo_flush(struct memo *m);
+/* memo_find() of an entry that is not recent: makes it so. */
+struct memo_entry *memo_search(struct memo *m, struct slice key, uint64_t number);
+
+static inline uint64_t memo_word(const char *p)
+{
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return word;
+}
+
+/* A place in `recent`, by the first and the last bytes of the key, since versions stand at the end of agents
+ * and names at the end of paths. Pre: MEMO_WORD bytes at least. */
+static inline size_t memo_sample(struct slice key, uint64_t number)
+{
+    const char *last = key.ptr + key.len - MEMO_WORD;
+    uint64_t k = 0x9E3779B97F4A7C15u, h = ((number ^ memo_word(key.ptr)) * k ^ memo_word(last)) * k;
+    if (key.len >= 3 * MEMO_WORD) {
+        h = (h ^ memo_word(last - MEMO_WORD)) * k;
+        h = (h ^ memo_word(last - 2 * MEMO_WORD)) * k;
+        h = (h ^ memo_word(key.ptr + key.len / 4)) * k;
+    }
+    return (size_t)(h >> (64 - MEMO_RECENT_BITS));
+}
+
+/* Pre: MEMO_WORD bytes at least. */
+static inline bool memo_is(const struct memo_entry *entry, struct slice key, uint64_t number)
+{
+    const char *a = key.ptr, *b = entry->key.ptr;
+    size_t last = key.len - MEMO_WORD;
+    if (entry->key.len != key.len || entry->number != number)
+        return false;
+    if (key.len <= 2 * MEMO_WORD)
+        return ((memo_word(a) ^ memo_word(b)) | (memo_word(a + last) ^ memo_word(b + last))) == 0;
+    return memcmp(a, b, key.len) == 0;
+}
+
+/* Finds an entry. NULL: there is none. */
+static inline struct memo_entry *memo_find(struct memo *m, struct slice key, uint64_t number)
+{
+    if (LIKELY(key.len >= MEMO_WORD)) {
+        struct memo_entry *entry = m->recent[memo_sample(key, number)];
+        if (LIKELY(entry != NULL && memo_is(entry, key, number)))
+            return entry;
+    }
+    return memo_search(m, key, number);
+}

@@ -86,7 +86,8 @@ static uint8_t *counts_put(uint8_t *p, const struct report *r, const int64_t *va
     return p;
 }
 
-/* Most bytes of the sketches of an item, once they are joined with others: those others' bytes come on top. */
+/* Most bytes of the sketches of an item, once they are joined with others: those others' bytes come on top.
+ * */
 static size_t sketches_room(const struct report *r, const struct body_item *item)
 {
     size_t room = 0;

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-/* Reports of 1 to 8 measures: only counts and sums, then a mixture, then one with sketches, then as wide as can
- * be. */
+/* Reports of 1 to 8 measures: only counts and sums, then a mixture, then one with sketches, then as wide as
+ * can be. */
 #define SHAPES   (REPORT_MEASURES_MAX + 3)
 #define SKETCHED (REPORT_MEASURES_MAX + 1)
 #define SKETCHES 2

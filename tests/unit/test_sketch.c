@@ -1,5 +1,5 @@
-/* Histograms and distinct counts: where numbers fall, how far answers are off, and that the same events in any
- * order, split in any way, have the same bytes. */
+/* Histograms and distinct counts: where numbers fall, how far answers are off, and that the same events in
+ * any order, split in any way, have the same bytes. */
 #include "aggregate/sketch.h"
 #include "base/order.h"
 #include "tests/support/dice.h"

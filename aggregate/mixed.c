@@ -1,0 +1,58 @@
+#include "aggregate/mixed.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* The text of a dimension that a distinct count tells apart; false: the event has none. */
+static inline bool text_of(const struct mixed *mx, const struct dimension *d, const struct event *ev,
+                           struct slice *text)
+{
+    if (d->kind == DIMENSION_FIELD && LIKELY(event_is_plain(ev, d->field)) &&
+        LIKELY(ev->field[d->field].len <= mx->dimension_bytes_max &&
+               ev->field[d->field].len != DIMENSION_OTHER_BYTES)) {
+        *text = ev->field[d->field];
+        return true;
+    }
+    return dimension_text(d, ev, mx->dimension_bytes_max, mx->scratch, text);
+}
+
+static inline void add_sketches(const struct mixed *mx, const struct report *r, const struct event *ev,
+                                struct cell *c)
+{
+    for (size_t i = 0; i < r->sketch_count; i++) {
+        const struct measure *m = report_sketched(r, i);
+        union sketch *s = report_sketch(r, c, i);
+        struct slice text;
+        if (m->kind == MEASURE_HISTOGRAM && event_has_number(ev, m->field))
+            histogram_add(&s->histogram, mx->memory, histogram_slot(m->layout, ev->number[m->field]), 1);
+        else if (m->kind == MEASURE_DISTINCT && text_of(mx, &m->dimension, ev, &text))
+            distinct_add(&s->distinct, mx->memory, XXH3_64bits(text.ptr, text.len));
+    }
+}
+
+/* Does what measure_add() does, without a merge for the usual kinds. */
+static inline void add_measure(const struct measure *m, const struct event *ev, int64_t *value)
+{
+    const bool is_mean = m->kind == MEASURE_MEAN || m->kind == MEASURE_HISTOGRAM;
+    if (m->kind == MEASURE_COUNT) {
+        value[0]++;
+    } else if (m->kind == MEASURE_DISTINCT) {
+        value[0] += event_has(ev, m->dimension.field);
+    } else if (!m->is_fraction && (m->kind == MEASURE_SUM || is_mean)) {
+        if (LIKELY(event_has_number(ev, m->field))) {
+            value[0] = value_add(value[0], ev->number[m->field]);
+            if (is_mean)
+                value[1]++;
+        }
+    } else {
+        measure_add(m, value, ev);
+    }
+}
+
+void mixed_add(const struct mixed *mx, const struct report *r, const struct event *ev, struct cell *c)
+{
+    for (size_t i = 0; i < r->measure_count; i++)
+        add_measure(&r->measures[i], ev, c->value + r->measures[i].column);
+    if (r->sketch_count > 0)
+        add_sketches(mx, r, ev, c);
+}
