@@ -33,17 +33,17 @@ static uint32_t *places_of(const struct distinct *d, uint32_t *places)
 
 static void make_registers(struct distinct *d, struct arena *arena)
 {
+    const struct distinct old = *d;
     uint32_t places;
-    const uint32_t *entries = places_of(d, &places);
-    if (d->registers != NULL)
+    if (d->mask == DISTINCT_MANY)
         return;
-    d->registers = arena_add(arena, DISTINCT_REGISTERS);
+    const uint32_t *entries = places_of(&old, &places);
+    *d = (struct distinct){.registers = arena_add(arena, DISTINCT_REGISTERS), .mask = DISTINCT_MANY};
     memset(d->registers, 0, DISTINCT_REGISTERS);
     for (uint32_t i = 0; i < places; i++) {
         if (entries[i] != 0)
             add_to_register(d, entries[i]);
     }
-    *d = (struct distinct){.registers = d->registers};
 }
 
 /* The place of an entry with the same 26 bits, or the empty one for it. */
@@ -87,7 +87,7 @@ static bool add_to_few(struct distinct *d, uint32_t entry)
 
 void distinct_add_entry(struct distinct *d, struct arena *arena, uint32_t entry)
 {
-    if (d->registers != NULL) {
+    if (d->mask == DISTINCT_MANY) {
         add_to_register(d, entry);
         return;
     }
@@ -139,7 +139,7 @@ static void pack_registers(const struct distinct *d, struct text *out)
 
 void distinct_pack(const struct distinct *d, struct text *out)
 {
-    if (d->registers != NULL)
+    if (d->mask == DISTINCT_MANY)
         pack_registers(d, out);
     else if (d->count > 0)
         pack_entries(d, out);
@@ -218,7 +218,7 @@ int64_t distinct_count(const struct distinct *d)
 {
     const double m = DISTINCT_REGISTERS;
     int64_t ranks[RANK_MAX + 1] = {0};
-    if (d->registers == NULL)
+    if (d->mask != DISTINCT_MANY)
         return d->count;
     for (size_t i = 0; i < DISTINCT_REGISTERS; i++)
         ranks[d->registers[i]]++;

@@ -29,16 +29,17 @@
 #define DISTINCT_REGISTERS     (1 << DISTINCT_REGISTER_BITS)
 #define DISTINCT_ENTRY_BITS    26 /* bits of the hash that an entry has as they are */
 #define DISTINCT_ENTRIES_MAX   700
-#define DISTINCT_FEW           2
+#define DISTINCT_FEW           4
+#define DISTINCT_MANY          UINT32_MAX
 #define DISTINCT_PACKED_MAX    (1 + DISTINCT_REGISTERS * 6 / 8) /* bytes of packed registers */
 
 struct distinct {
     union {
         uint32_t *entries;          /* open addressing by their 26 bits; 0: an empty place */
+        uint8_t *registers;         /* if mask is DISTINCT_MANY */
         uint32_t few[DISTINCT_FEW]; /* if mask is 0: the entries, in order of arrival. Many cells have few */
     };
     uint32_t count, mask;
-    uint8_t *registers; /* NULL: there are entries */
 };
 
 /* Adds an entry: to the entries, or to its register. */
@@ -52,7 +53,7 @@ static inline uint32_t distinct_entry(uint64_t hash)
 
 static inline void distinct_add(struct distinct *d, struct arena *arena, uint64_t hash)
 {
-    if (d->registers == NULL) {
+    if (d->mask != DISTINCT_MANY) {
         const uint32_t entry = distinct_entry(hash);
         if (d->count == 0)
             d->few[d->count++] = entry;

@@ -72,47 +72,98 @@ const struct histogram_layout *histogram_layout(int64_t scale)
     return scale == 1 ? &of_units : &of_millionths;
 }
 
-/* Where its counts are, and how many slots they are of. */
-static const int64_t *counts_of(const struct histogram *h, uint32_t *slots)
+/* Makes room for a slot. Pre: it has none. */
+static void grow(struct histogram *h, struct arena *arena, int32_t slot)
 {
-    *slots = h->room > 0 ? h->room : 1;
-    return h->room > 0 ? h->counts : &h->count;
-}
-
-void histogram_grow(struct histogram *h, struct arena *arena, int32_t slot)
-{
-    uint32_t had;
-    const int64_t *old = counts_of(h, &had);
-    const int32_t old_end = h->first + (int32_t)had, end = old_end > slot ? old_end : slot + 1;
-    int32_t first = h->first < slot ? h->first : slot;
+    const struct histogram old = *h;
+    const int32_t old_end = old.first + (int32_t)old.room, end = old_end > slot ? old_end : slot + 1;
+    int32_t first = old.first < slot ? old.first : slot;
     uint32_t room = ROOM_MIN;
-    ASSERT(slot > -HISTOGRAM_SLOTS && slot < HISTOGRAM_SLOTS);
     while (room < (uint32_t)(end - first))
         room *= 2;
-    if (first < h->first) /* it grows downwards: leave the room below */
+    if (first < old.first) /* it grows downwards: leave the room below */
         first = end - (int32_t)room;
-    int64_t *counts = arena_add(arena, room * sizeof *counts);
-    memset(counts, 0, room * sizeof *counts);
-    memcpy(counts + (h->first - first), old, had * sizeof *counts);
-    *h = (struct histogram){.counts = counts, .first = first, .room = room};
+    *h = (struct histogram){.counts = arena_add(arena, room * sizeof *h->counts), {{first, room}}};
+    memset(h->counts, 0, room * sizeof *h->counts);
+    memcpy(h->counts + (old.first - first), old.counts, old.room * sizeof *h->counts);
+}
+
+/* Moves the few slots to an array. */
+static void spread(struct histogram *h, struct arena *arena, int32_t slot)
+{
+    const struct histogram old = *h;
+    *h = (struct histogram){.counts = arena_add(arena, ROOM_MIN * sizeof *h->counts),
+                            {{slot - ROOM_MIN / 2, ROOM_MIN}}};
+    memset(h->counts, 0, ROOM_MIN * sizeof *h->counts);
+    for (int i = 0; i < HISTOGRAM_FEW && old.few_counts[i] > 0; i++)
+        histogram_add(h, arena, old.few[i], old.few_counts[i]);
+}
+
+void histogram_add_more(struct histogram *h, struct arena *arena, int32_t slot, int64_t count)
+{
+    ASSERT(slot > -HISTOGRAM_SLOTS && slot < HISTOGRAM_SLOTS);
+    if (h->counts == NULL)
+        spread(h, arena, slot);
+    if ((uint32_t)(slot - h->first) >= h->room)
+        grow(h, arena, slot);
+    histogram_add(h, arena, slot, count);
+}
+
+/* A slot and its count. */
+struct bucket {
+    int32_t slot;
+    int64_t count;
+};
+
+/* The buckets with counts, in order; the caller looks at them while it does not change `h`. `few` is for a
+ * histogram with few slots. */
+struct walk {
+    const int64_t *counts;
+    uint32_t count, next;
+    int32_t first;
+    struct bucket few[HISTOGRAM_FEW];
+};
+
+static struct walk walk_of(const struct histogram *h)
+{
+    struct walk w = {.counts = h->counts};
+    if (h->counts != NULL) {
+        w.count = h->room;
+        w.first = h->first;
+        return w;
+    }
+    for (; w.count < HISTOGRAM_FEW && h->few_counts[w.count] > 0; w.count++) {
+        uint32_t at = w.count;
+        for (; at > 0 && w.few[at - 1].slot > h->few[w.count]; at--)
+            w.few[at] = w.few[at - 1];
+        w.few[at] = (struct bucket){h->few[w.count], h->few_counts[w.count]};
+    }
+    return w;
+}
+
+/* Takes the next bucket; false: there are no more. */
+static bool walk_next(struct walk *w, struct bucket *b)
+{
+    while (w->counts != NULL && w->next < w->count && w->counts[w->next] == 0)
+        w->next++;
+    if (w->next == w->count)
+        return false;
+    *b = w->counts == NULL ? w->few[w->next]
+                           : (struct bucket){w->first + (int32_t)w->next, w->counts[w->next]};
+    w->next++;
+    return true;
 }
 
 void histogram_pack(const struct histogram *h, struct text *out)
 {
     uint8_t bytes[2 * VARINT_BYTES_MAX];
-    bool is_first = true;
-    int32_t before = 0;
-    uint32_t slots;
-    const int64_t *counts = counts_of(h, &slots);
-    for (uint32_t i = 0; i < slots; i++) {
-        if (counts[i] == 0)
-            continue;
-        int32_t slot = h->first + (int32_t)i;
-        uint8_t *p = varint_put(bytes, is_first ? varint_zigzag(slot) : (uint64_t)(slot - before - 1));
-        p = varint_put(p, (uint64_t)counts[i]);
+    struct walk w = walk_of(h);
+    struct bucket b;
+    for (int32_t before = INT32_MIN; walk_next(&w, &b); before = b.slot) {
+        uint8_t *p =
+            varint_put(bytes, before == INT32_MIN ? varint_zigzag(b.slot) : (uint64_t)(b.slot - before - 1));
+        p = varint_put(p, (uint64_t)b.count);
         text_add(out, (const char *)bytes, (size_t)(p - bytes));
-        before = slot;
-        is_first = false;
     }
 }
 
@@ -145,20 +196,20 @@ bool histogram_merge(struct histogram *h, struct arena *arena, struct slice pack
     return true;
 }
 
-bool histogram_take(struct histogram *h, struct slice packed)
+bool histogram_take(struct histogram *h, struct arena *arena, struct slice packed)
 {
     const uint8_t *p = (const uint8_t *)packed.ptr, *end = p + packed.len;
     int32_t slot = INT32_MIN;
     int64_t count;
+    if (h->counts == NULL)
+        spread(h, arena, 0);
     while (p < end) {
         if ((p = next_slot(p, end, &slot, &count)) == NULL)
             return false;
         int64_t at = (int64_t)slot - h->first;
-        uint32_t slots;
-        int64_t *counts = (int64_t *)counts_of(h, &slots);
-        if (at < 0 || at >= slots || counts[at] < count || counts[at] == INT64_MAX)
+        if (at < 0 || at >= h->room || h->counts[at] < count || h->counts[at] == INT64_MAX)
             return false;
-        counts[at] -= count;
+        h->counts[at] -= count;
     }
     return true;
 }
@@ -166,10 +217,10 @@ bool histogram_take(struct histogram *h, struct slice packed)
 int64_t histogram_count(const struct histogram *h)
 {
     int64_t sum = 0;
-    uint32_t slots;
-    const int64_t *counts = counts_of(h, &slots);
-    for (uint32_t i = 0; i < slots; i++) {
-        if (__builtin_add_overflow(sum, counts[i], &sum))
+    struct walk w = walk_of(h);
+    struct bucket b;
+    while (walk_next(&w, &b)) {
+        if (__builtin_add_overflow(sum, b.count, &sum))
             return INT64_MAX;
     }
     return sum;
@@ -209,12 +260,12 @@ int128 histogram_value(const struct histogram_layout *l, int64_t scale, int32_t 
 
 int32_t histogram_rank(const struct histogram *h, int64_t rank)
 {
-    uint32_t i = 0, slots;
-    const int64_t *counts = counts_of(h, &slots);
+    struct walk w = walk_of(h);
+    struct bucket b = {0};
     ASSERT(rank >= 1);
-    while (i + 1 < slots && rank > counts[i])
-        rank -= counts[i++];
-    return h->first + (int32_t)i;
+    while (walk_next(&w, &b) && rank > b.count)
+        rank -= b.count;
+    return b.slot;
 }
 
 /* How many of a slot's `count` numbers are up to `limit`, if they lie evenly. */
@@ -236,11 +287,9 @@ int64_t histogram_within(const struct histogram *h, const struct histogram_layou
                          int128 limit)
 {
     int64_t within = 0;
-    uint32_t slots;
-    const int64_t *counts = counts_of(h, &slots);
-    for (uint32_t i = 0; i < slots; i++) {
-        if (counts[i] > 0)
-            within += part_within(l, scale, h->first + (int32_t)i, counts[i], limit);
-    }
+    struct walk w = walk_of(h);
+    struct bucket b;
+    while (walk_next(&w, &b))
+        within += part_within(l, scale, b.slot, b.count, limit);
     return within;
 }

@@ -34,13 +34,20 @@ struct histogram_layout {
                        [32]; /* by a number's highest bit, and the five below it: a slot not above its own */
 };
 
+#define HISTOGRAM_FEW 4
+
 struct histogram {
+    int64_t *counts; /* of the slots from `first` on; NULL: there are few slots. Many cells have few events */
     union {
-        int64_t *counts; /* of the slots from `first` on */
-        int64_t count;   /* without room: of the slot `first`; 0: there is none. Many cells have one event */
+        struct {
+            int32_t first;
+            uint32_t room;
+        };
+        struct {
+            int16_t few[HISTOGRAM_FEW];         /* the slots, in order of arrival */
+            uint16_t few_counts[HISTOGRAM_FEW]; /* of each; 0: there is none */
+        };
     };
-    int32_t first;
-    uint32_t room;
 };
 
 /* Pre: scale is 1 or EVENT_SCALE. */
@@ -63,21 +70,26 @@ static inline int32_t histogram_slot(const struct histogram_layout *l, int64_t n
     return number == 0 ? 0 : -histogram_slot_above_0(l, number > INT64_MIN ? (uint64_t)-number : INT64_MAX);
 }
 
-/* Makes room for a slot. Pre: it has none, and is not empty. */
-void histogram_grow(struct histogram *h, struct arena *arena, int32_t slot);
+/* Adds to a slot that is not among the few, or has no room. */
+void histogram_add_more(struct histogram *h, struct arena *arena, int32_t slot, int64_t count);
 
 static inline void histogram_add(struct histogram *h, struct arena *arena, int32_t slot, int64_t count)
 {
-    int64_t *to = &h->count;
-    if (h->room == 0 && h->count == 0)
-        h->first = slot;
-    else if (h->room > 0 || slot != h->first) {
-        if (UNLIKELY((uint32_t)(slot - h->first) >= h->room))
-            histogram_grow(h, arena, slot);
-        to = &h->counts[slot - h->first];
+    if (h->counts == NULL) {
+        for (int i = 0; i < HISTOGRAM_FEW && count == 1; i++) {
+            if (h->few_counts[i] == 0 || (h->few[i] == slot && h->few_counts[i] < UINT16_MAX)) {
+                h->few[i] = (int16_t)slot;
+                h->few_counts[i]++;
+                return;
+            }
+        }
+    } else if (LIKELY((uint32_t)(slot - h->first) < h->room)) {
+        int64_t *to = &h->counts[slot - h->first];
+        if (__builtin_add_overflow(*to, count, to))
+            *to = INT64_MAX;
+        return;
     }
-    if (__builtin_add_overflow(*to, count, to))
-        *to = INT64_MAX;
+    histogram_add_more(h, arena, slot, count);
 }
 
 /* Packs a histogram:  (slot-gap count)*  as varints, slots ascending, counts above 0. The first gap is the
@@ -86,7 +98,7 @@ void histogram_pack(const struct histogram *h, struct text *out);
 /* Adds a packed one. False: it is damaged; `h` is then partly changed. */
 bool histogram_merge(struct histogram *h, struct arena *arena, struct slice packed);
 /* Subtracts a packed one, which was merged before. False: it is damaged, or was not. */
-bool histogram_take(struct histogram *h, struct slice packed);
+bool histogram_take(struct histogram *h, struct arena *arena, struct slice packed);
 
 int64_t histogram_count(const struct histogram *h);
 /* What numbers of a slot count as, in units of 1/EVENT_SCALE: the middle of its bucket, in five digits. */

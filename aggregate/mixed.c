@@ -51,8 +51,15 @@ static inline void add_measure(const struct measure *m, const struct event *ev, 
 
 void mixed_add(const struct mixed *mx, const struct report *r, const struct event *ev, struct cell *c)
 {
-    for (size_t i = 0; i < r->measure_count; i++)
-        add_measure(&r->measures[i], ev, c->value + r->measures[i].column);
+    const struct measure *m = r->measures, *end = m + r->measure_count;
+    if (r->begins_usual) {
+        c->value[0]++;
+        if (event_has(ev, m[1].field))
+            c->value[1] = value_add(c->value[1], ev->number[m[1].field]);
+        m += 2;
+    }
+    for (; m < end; m++)
+        add_measure(m, ev, c->value + m->column);
     if (r->sketch_count > 0)
         add_sketches(mx, r, ev, c);
 }

@@ -135,6 +135,8 @@ bool report_add_measure(struct report *r, struct slice name, struct slice expres
     if (measure_has_sketch(&m))
         r->sketched[r->sketch_count++] = r->measure_count;
     r->measure_count++;
+    r->begins_usual = r->measure_count >= 2 && r->measures[0].kind == MEASURE_COUNT &&
+                      r->measures[1].kind == MEASURE_SUM && !r->measures[1].is_fraction;
     return true;
 }
 

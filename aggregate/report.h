@@ -53,8 +53,9 @@ struct report {
     size_t sketch_count;                                /* measures that have a sketch, too (sketch.h) */
     size_t sketched[REPORT_MEASURES_MAX];               /* these measures, as indexes, in their order */
     bool is_additive;                                   /* all measures merge by adding each column */
-    char *given;                                        /* lines behind "given ", owned; NULL: none */
-    char *definition;                                   /* canonical text, owned */
+    bool begins_usual; /* whether its first measures are a count and a sum of integers */
+    char *given;       /* lines behind "given ", owned; NULL: none */
+    char *definition;  /* canonical text, owned */
 };
 
 /* Each takes one piece, so that a configuration can name the line of a wrong piece. On false the error is

@@ -85,10 +85,8 @@ static void part_fini(struct part *p)
 static void table_init(struct table *t, const struct report *r)
 {
     bool is_plain = r->dimension_count == 1 && r->dimensions[0].kind == DIMENSION_FIELD;
-    bool is_usual = r->measure_count == 2 && r->measures[0].kind == MEASURE_COUNT &&
-                    r->measures[1].kind == MEASURE_SUM && !r->measures[1].is_fraction;
     uint64_t cell_ms = (uint64_t)report_cell_ms(r), end_ms = ((uint64_t)UINT32_MAX + 1) * cell_ms;
-    *t = (struct table){.counts_and_sums = is_usual,
+    *t = (struct table){.counts_and_sums = r->begins_usual && r->measure_count == 2,
                         .plain_field = is_plain ? (int)r->dimensions[0].field : -1,
                         .slot_mask = SLOTS_MIN - 1,
                         .cell_mask = SLOTS_MIN - 1,

@@ -55,7 +55,8 @@ bool sketch_cut(enum sketch_kind kind, struct slice from, struct slice what, str
     memset(&rest, 0, sizeof rest);
     if (what.len > 0 && kind != SKETCH_HISTOGRAM)
         return false;
-    if (!sketch_merge(kind, &rest, arena, from) || (what.len > 0 && !histogram_take(&rest.histogram, what)))
+    if (!sketch_merge(kind, &rest, arena, from) ||
+        (what.len > 0 && !histogram_take(&rest.histogram, arena, what)))
         return false;
     sketch_pack(kind, &rest, out);
     return true;

@@ -65,21 +65,25 @@ class Tallyd:
         """The instructions of parse and coalesce, by the built-in format or by this of Apache, compiled."""
         return self._instructions_each([self.hot_program, *([apache] if apache else []), log], lines, work)
 
+    def instructions_with(self, log, work, lines, *measures):
+        """The same, with these measures added to the report of pages: latency=histogram(bytes)."""
+        return self._instructions_each([self.hot_program, log], lines, work, after=measures)
+
     def instructions_per_json_event(self, work, events, function=None):
         """The instructions of the chain, or only of a function and its callees."""
         options = [f"--toggle-collect={function}"] if function else []
         return self._instructions_each([self.json_program, "json"], events, work, options)
 
-    def _instructions_each(self, argv, count, work, options=()):
+    def _instructions_each(self, argv, count, work, options=(), after=()):
         """The instructions of a harness for 2N less those for N: its start does not count."""
         if not os.access(argv[0], os.X_OK):
             raise measure.Failed(f"{os.path.basename(argv[0])} is not built")
-        totals = [self._instructions(argv, n, work, options) for n in (count, 2 * count)]
+        totals = [self._instructions(argv, n, work, options, after) for n in (count, 2 * count)]
         return (totals[1] - totals[0]) / count
 
-    def _instructions(self, argv, count, work, options):
+    def _instructions(self, argv, count, work, options, after):
         out = os.path.join(work, "callgrind.out")
-        done = measure.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *options, *argv, str(count)])
+        done = measure.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *options, *argv, str(count), *after])
         counted = re.search(r"\d+", done.out)
         if not counted or int(counted.group()) != count:
             raise measure.Failed(f"{os.path.basename(argv[0])} was asked for {count} and printed {done.out.strip()!r}")

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""make bench-sketches: what histograms and distinct counts cost; writes a part of bench/RESULTS.md."""
+
+import argparse
+import os
+import random
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+
+import measure
+from tallyd import Tallyd
+
+NAME = "bench-sketches"
+HISTOGRAM, DISTINCT = "latency=histogram(bytes)", "visitors=distinct(host)"
+EVENTS = 10_000  # of one series in one day
+ASKED = 300
+
+CONFIG = """
+store: {{url: "sqlite:{store}"}}
+http: {{enabled: true, listen: "127.0.0.1:{port}"}}
+sources:
+  web: {{path: {log}, decode: [{{apache: '%h %l %u %t "%r" %>s %b %D'}}]}}
+reports:
+  pages:
+    by: [path]
+    measures: {{hits: count, bytes: sum(bytes){more}}}
+"""
+
+
+def few_paths(source, target):
+    """The same lines on a hundred paths, so that most events find their cell."""
+    with open(source, "rb") as lines, open(target, "wb") as out:
+        for number, line in enumerate(lines):
+            out.write(re.sub(rb'"(\w+) \S+ ', rb'"\1 /page/%d ' % (number * 7919 % 100), line, count=1))
+    return target
+
+
+def instructions(arguments, work, rows):
+    """Of a line, for each kind of log; returns what was missed."""
+    tallyd, logs = Tallyd(arguments.build, work), {}
+    logs["a hundred paths"] = os.path.join(work, "few.log")
+    logs["48,109 paths"] = os.path.join(work, "many.log")
+    with open(logs["48,109 paths"], "wb") as out:
+        subprocess.run([os.path.join(arguments.build, "traffic"), "--lines", "300000", "--seed", "1"], stdout=out, check=True)
+    few_paths(logs["48,109 paths"], logs["a hundred paths"])
+    for what, log in logs.items():
+        none = tallyd.instructions_with(log, work, arguments.lines)
+        for added, most in ((HISTOGRAM, 120), (DISTINCT, 100)):
+            more = tallyd.instructions_with(log, work, arguments.lines, added) - none
+            rows.append([f"instructions a line more, `{added.split('=')[1]}`, {what}", f"≤ {most}",
+                         measure.verdict(f"{more:,.0f} of {none:,.0f}", more <= most)])
+
+
+def write_day(path, random_numbers):
+    """10,000 events of one page and day, spread over its minutes."""
+    with open(path, "w", encoding="ascii") as out:
+        for at in sorted(random_numbers.randrange(86400) for _ in range(EVENTS)):
+            host = f"198.51.{random_numbers.randrange(20)}.{random_numbers.randrange(200)}"
+            micros = int(random_numbers.lognormvariate(11, 1))
+            out.write(f'{host} - - [05/Jan/2026:{at // 3600:02}:{at // 60 % 60:02}:{at % 60:02} +0000] '
+                      f'"GET /cart HTTP/1.1" 200 512 {micros}\n')
+
+
+def store_bytes(program, work, log, more):
+    """Of the bodies of rows, by level, in a store of this log."""
+    store = os.path.join(work, f"day{len(more)}.db")
+    config = os.path.join(work, "day.yaml")
+    with open(config, "w", encoding="ascii") as out:
+        out.write(CONFIG.format(store=store, port=free_port(), log=log, more=more))
+    subprocess.run([program, "import", "-c", config, log], check=True, stdout=subprocess.DEVNULL)
+    levels = "SELECT " + ", ".join(f"(SELECT total(length(body)) FROM {level}_1)" for level in ("hour", "day", "month", "year"))
+    done = subprocess.run(["sqlite3", store, levels], check=True, capture_output=True, text=True)
+    return [float(n) for n in done.stdout.split("|")], config
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def ask(config, program):
+    """The median time of p99 by minute of one page's hour, whole answers over HTTP, in ms."""
+    with open(config, encoding="ascii") as text:
+        address = re.search(r'listen: "(\S+)"', text.read()).group(1)
+    url = (f"http://{address}/api/v1/query?report=pages&measure=p99(latency)&step=minute&from=2026-01-05T12:00:00Z"
+           "&to=2026-01-05T13:00:00Z&filter=path%3D/cart")
+    with subprocess.Popen([program, "run", "-c", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as daemon:
+        try:
+            took = []
+            for number in range(ASKED):
+                before = time.perf_counter()
+                try:
+                    with urllib.request.urlopen(url, timeout=10) as reply:
+                        reply.read()
+                except OSError:
+                    if number > 100:
+                        raise
+                    time.sleep(0.1)
+                    continue
+                took.append(1000 * (time.perf_counter() - before))
+        finally:
+            daemon.terminate()
+    return statistics.median(took)
+
+
+def run_all(arguments, work):
+    program = os.path.join(arguments.build, "tallyd")
+    rows = [["figure", "asked", "measured"]]
+    measure.say(NAME, "instructions")
+    instructions(arguments, work, rows)
+    measure.say(NAME, "a day of one page")
+    log = os.path.join(work, "day.log")
+    write_day(log, random.Random(1))
+    plain, _ = store_bytes(program, work, log, "")
+    both, config = store_bytes(program, work, log, ", latency: histogram(duration), visitors: distinct(host)")
+    kib = [(with_both - without) / 1024 for with_both, without in zip(both, plain)]
+    rows.append([f"KiB more for both, one series and day of {EVENTS:,} events: by minute, hour, day and month", "report it",
+                 ", ".join(f"{k:,.1f}" for k in kib)])
+    median = ask(config, program)
+    rows.append(["p99 by minute of one page's hour, whole answer over HTTP, median", "≤ 2 ms",
+                 measure.verdict(f"{median:.2f} ms", median <= 2)])
+    return [], measure.table(rows)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description="Measure histograms and distinct counts; write bench/RESULTS.md.")
+    parser.add_argument("--lines", type=int, default=100_000, help="lines of the log (default 100,000)")
+    measure.add_arguments(parser)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(measure.run_bench(NAME, parse_arguments(), run_all))
