@@ -185,7 +185,7 @@ static const uint8_t *next_slot(const uint8_t *p, const uint8_t *end, int32_t *s
 
 bool histogram_merge(struct histogram *h, struct arena *arena, struct slice packed)
 {
-    const uint8_t *p = (const uint8_t *)packed.ptr, *end = p + packed.len;
+    const uint8_t *p = (const uint8_t *)packed.ptr, *end = packed.len > 0 ? p + packed.len : p;
     int32_t slot = INT32_MIN;
     int64_t count;
     while (p < end) {
@@ -198,7 +198,7 @@ bool histogram_merge(struct histogram *h, struct arena *arena, struct slice pack
 
 bool histogram_take(struct histogram *h, struct arena *arena, struct slice packed)
 {
-    const uint8_t *p = (const uint8_t *)packed.ptr, *end = p + packed.len;
+    const uint8_t *p = (const uint8_t *)packed.ptr, *end = packed.len > 0 ? p + packed.len : p;
     int32_t slot = INT32_MIN;
     int64_t count;
     if (h->counts == NULL)

@@ -8,7 +8,9 @@
  *          least as much.
  * Spans  : each time bucket equals its shorter ones merged, series by series, as far back as both are stored.
  *          It also equals its copies elsewhere in the store (store_copy()). Every series is a known one.
- * Memory : about cells_max cells at a time: a range that has more is read again in pieces.
+ *          Sketches (aggregate/sketch.h) are merged and compared by their packed bytes.
+ * Memory : about cells_max cells at a time, and AUDIT_SKETCH_BYTES of packed sketches for each: a range that
+ *          has more is read again in pieces.
  * Beside : daemons may count meanwhile. An embedded store is read from one snapshot. On a server, a step that
  *          found differences is repeated until nothing is written meanwhile; otherwise it is reported as not
  *          judged.
@@ -20,8 +22,9 @@
 
 #include <stdio.h>
 
-#define AUDIT_CELLS_MAX   ((size_t)1 << 20)
-#define AUDIT_PRINTED_MAX 20 /* differences printed for each comparison */
+#define AUDIT_CELLS_MAX    ((size_t)1 << 20)
+#define AUDIT_SKETCH_BYTES ((size_t)256)
+#define AUDIT_PRINTED_MAX  20 /* differences printed for each comparison */
 
 struct audit {
     struct store *store;

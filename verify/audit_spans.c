@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "verify/audit.h"
+#include "verify/pieces.h"
 #include "verify/recount.h"
 
 #include <inttypes.h>
@@ -15,6 +16,7 @@ struct side {
     bool is_copy;
     size_t copy;                /* number of the copy, if is_copy */
     struct recount_cells cells; /* cells, merged into time buckets of the pair's resolution */
+    struct pieces sketches[REPORT_MEASURES_MAX]; /* by sketch of the report; in time buckets as the cells */
 };
 
 struct pair {
@@ -27,7 +29,7 @@ struct pair {
     uint32_t part, parts; /* only every parts-th series is compared */
     /* state of the last read */
     struct side *side;
-    uint64_t seen;
+    uint64_t seen, sketch_bytes; /* cells, and bytes of sketches, whether kept or not */
     int64_t first_ms, last_ms;
     bool is_too_much;
 };
@@ -52,6 +54,26 @@ static void take_bucket(void *context, uint32_t series, int64_t bucket_ms, const
     p->is_too_much = p->parts == 1 && cells->count > p->a->cells_max;
 }
 
+static bool take_sketch(void *context, uint32_t series, int64_t bucket_ms, size_t sketch, struct slice packed,
+                        struct err *e)
+{
+    struct pair *p = context;
+    (void)e;
+    p->sketch_bytes += sizeof(struct piece) + packed.len;
+    p->is_too_much =
+        p->is_too_much || (p->parts == 1 && p->sketch_bytes > p->a->cells_max * AUDIT_SKETCH_BYTES);
+    if (series % p->parts == p->part && !p->is_too_much)
+        pieces_add(&p->side->sketches[sketch], series, span_floor(p->resolution, bucket_ms), packed);
+    return true;
+}
+
+static void drop_side(struct side *side)
+{
+    recount_cells_fini(&side->cells);
+    for (size_t i = 0; i < REPORT_MEASURES_MAX; i++)
+        pieces_fini(&side->sketches[i]);
+}
+
 static bool read_side(struct pair *p, size_t side, int64_t from_ms, int64_t to_ms, struct err *e)
 {
     struct scan_stats stats = {0};
@@ -61,8 +83,9 @@ static bool read_side(struct pair *p, size_t side, int64_t from_ms, int64_t to_m
                               .from_ms = from_ms,
                               .to_ms = to_ms,
                               .series = {.kind = SERIES_ALL},
-                              .rows_max = UINT64_MAX};
-    recount_cells_fini(&p->side->cells);
+                              .rows_max = UINT64_MAX,
+                              .sketch = take_sketch};
+    drop_side(p->side);
     recount_cells_init(&p->side->cells, (uint32_t)side + 1, p->a->store->reports[p->report].column_count);
     return p->side->is_copy ? store_scan_copy(p->a->store, &scan, p->side->copy, take_bucket, p, &stats, e)
                             : store_scan(p->a->store, &scan, take_bucket, p, &stats, e);
@@ -104,27 +127,34 @@ static void say_side(const struct pair *p, const struct side *side, struct text 
         text_printf(said, "its %ss", span_name(side->resolution));
 }
 
-static void say_difference(struct pair *p, const struct recount_cell *at, const struct measure *m,
-                           const int64_t *const values[2])
+static void say_texts(struct pair *p, uint32_t series, int64_t bucket_ms, const struct measure *m,
+                      const char *const texts[2])
 {
-    char iso[CIVIL_ISO_BYTES], number[NUMBER_BYTES];
+    char iso[CIVIL_ISO_BYTES];
     struct text *said = audit_find(p->a), key = {0};
     struct err ignored;
     if (said == NULL)
         return;
-    if (!store_series_key(p->a->store, p->report, at->series, &key, &ignored))
-        text_printf(&key, "(unknown series %" PRIu32 ")", at->series);
+    if (!store_series_key(p->a->store, p->report, series, &key, &ignored))
+        text_printf(&key, "(unknown series %" PRIu32 ")", series);
     text_printf(said, "%s \"%.*s\" %s %s by %s:", p->a->store->reports[p->report].name, (int)key.len,
-                key.ptr != NULL ? key.ptr : "", m->name, civil_iso(at->bucket_ms, iso),
-                span_name(p->resolution));
+                key.ptr != NULL ? key.ptr : "", m->name, civil_iso(bucket_ms, iso), span_name(p->resolution));
     for (size_t i = 0; i < 2; i++) {
         text_puts(said, i == 0 ? " " : ", but ");
         say_side(p, &p->sides[i], said);
-        text_printf(said, " %s %s", p->sides[i].resolution == p->resolution ? "has" : "have",
-                    value_text(m, values[i], number));
+        text_printf(said, " %s %s%s", p->sides[i].resolution == p->resolution ? "has" : "have", texts[i],
+                    i == 1 && strcmp(texts[0], texts[1]) == 0 ? " of other events" : "");
     }
     text_putc(said, '\n');
     text_fini(&key);
+}
+
+static void say_difference(struct pair *p, const struct recount_cell *at, const struct measure *m,
+                           const int64_t *const values[2])
+{
+    char numbers[2][NUMBER_BYTES];
+    const char *const texts[2] = {value_text(m, values[0], numbers[0]), value_text(m, values[1], numbers[1])};
+    say_texts(p, at->series, at->bucket_ms, m, texts);
 }
 
 static void compare_cell(struct pair *p, const struct recount_cell *at, const int64_t *one,
@@ -161,26 +191,68 @@ static void compare_sides(struct pair *p)
     }
 }
 
+static void compare_packed(struct pair *p, const struct piece *at, const struct measure *m, struct slice one,
+                           struct slice two)
+{
+    char buffers[2][PIECE_TEXT_BYTES];
+    p->a->compared++;
+    if (slice_equal(one, two))
+        return;
+    const char *const texts[2] = {packed_text(m, one, buffers[0]), packed_text(m, two, buffers[1])};
+    say_texts(p, at->series, at->bucket_ms, m, texts);
+}
+
+static void compare_sketches(struct pair *p)
+{
+    const struct report *r = &p->a->store->reports[p->report];
+    for (size_t sketch = 0; sketch < r->sketch_count; sketch++) {
+        const struct measure *m = report_sketched(r, sketch);
+        struct pieces *one = &p->sides[0].sketches[sketch], *two = &p->sides[1].sketches[sketch];
+        pieces_join(one, measure_sketch_kind(m));
+        pieces_join(two, measure_sketch_kind(m));
+        for (size_t i = 0; i < one->count; i++) {
+            const struct piece *at = &one->list[i];
+            compare_packed(p, at, m, pieces_at(one, i), pieces_find(two, at->series, at->bucket_ms));
+        }
+        for (size_t i = 0; i < two->count; i++) {
+            const struct piece *at = &two->list[i];
+            const struct slice found = pieces_find(one, at->series, at->bucket_ms);
+            if (found.len == 0)
+                compare_packed(p, at, m, found, pieces_at(two, i));
+        }
+    }
+}
+
 /* ---- a range in pieces */
+
+/* The number of parts to read a range in, if it has too much. */
+static uint64_t part_count(const struct pair *p)
+{
+    const uint64_t by_cells = p->seen / p->a->cells_max;
+    const uint64_t by_sketches = p->sketch_bytes / (p->a->cells_max * AUDIT_SKETCH_BYTES);
+    return (by_cells > by_sketches ? by_cells : by_sketches) + 2;
+}
 
 /* Compare a range. *fits is false if it has too many cells: *p then says how many, and between which times.
  */
 static bool compare_at_once(struct pair *p, int64_t from_ms, int64_t to_ms, bool *fits, struct err *e)
 {
-    p->seen = 0;
+    p->seen = p->sketch_bytes = 0;
     p->is_too_much = false;
     if (!read_side(p, 0, from_ms, to_ms, e) || !read_side(p, 1, from_ms, to_ms, e))
         return false;
     *fits = !p->is_too_much;
-    if (*fits)
+    if (*fits) {
         compare_sides(p);
+        compare_sketches(p);
+    }
     return true;
 }
 
 static bool compare_by_series(struct pair *p, int64_t from_ms, int64_t to_ms, struct err *e)
 {
     bool good = true, fits;
-    uint32_t parts = (uint32_t)(p->seen / p->a->cells_max + 2);
+    uint32_t parts = (uint32_t)part_count(p);
     for (uint32_t part = 0; good && part < parts; part++) {
         p->part = part;
         p->parts = parts;
@@ -199,7 +271,7 @@ static bool compare_range(struct pair *p, int64_t from_ms, int64_t to_ms, struct
     if (fits)
         return true;
     int64_t end_ms = span_next(p->resolution, p->last_ms);
-    int64_t step_ms = (end_ms - p->first_ms) / (int64_t)(p->seen / p->a->cells_max + 2);
+    int64_t step_ms = (end_ms - p->first_ms) / (int64_t)part_count(p);
     if (span_next(p->resolution, p->first_ms) == end_ms)
         return compare_by_series(p, p->first_ms, end_ms, e);
     for (int64_t at_ms = p->first_ms, next_ms; at_ms < end_ms; at_ms = next_ms) {
@@ -221,8 +293,8 @@ static bool compare_from(struct pair *p, int64_t watermark_ms, struct err *e)
         from_ms = span_next(p->resolution, watermark_ms);
     bool good = compare_range(p, from_ms, CIVIL_END_MS, e);
     audit_next(p->a);
-    recount_cells_fini(&p->sides[0].cells);
-    recount_cells_fini(&p->sides[1].cells);
+    drop_side(&p->sides[0]);
+    drop_side(&p->sides[1]);
     return good;
 }
 

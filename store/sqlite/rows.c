@@ -218,11 +218,12 @@ static bool write_level(struct sqlite_store *st, size_t report, enum level level
             if (how == ROWS_TAKE && report_is_zero(r, value))
                 continue;
             st->block_items = xgrow(st->block_items, &st->block_capacity, n + 1, sizeof *st->block_items);
-            st->block_items[n++] =
-                (struct body_item){.series = (uint32_t)(key >> 6) & (BODY_SERIES - 1),
-                                   .slot = (uint32_t)key & 63,
-                                   .value = value,
-                                   .sketches = &it->sketches[it->items[i].index * r->sketch_count]};
+            st->block_items[n++] = (struct body_item){
+                .series = (uint32_t)(key >> 6) & (BODY_SERIES - 1),
+                .slot = (uint32_t)key & 63,
+                .value = value,
+                .sketches =
+                    r->sketch_count == 0 ? NULL : &it->sketches[it->items[i].index * r->sketch_count]};
         }
         uint64_t bucket = group >> (SERIES_BITS - BODY_SERIES_BITS);
         uint64_t block = group & ((1u << (SERIES_BITS - BODY_SERIES_BITS)) - 1);

@@ -9,6 +9,7 @@
 #include "tests/support/fixture.h"
 #include "tests/support/lines.h"
 #include "tests/support/scratch.h"
+#include "verify/audit.h"
 #include "verify/verify.h"
 
 #include <inttypes.h>
@@ -172,6 +173,30 @@ static void assert_all_equal(struct desk *k)
     assert_string_equal(k->said, "");
 }
 
+/* How many differences an audit finds that takes so many cells at a time. */
+static uint64_t audit(struct desk *k, size_t cells_max, const char *words)
+{
+    struct err e;
+    struct audit a;
+    char *said;
+    size_t len;
+    FILE *out = open_memstream(&said, &len);
+    struct store *st = store_open(k->url, STORE_READ, NULL, 0, &e);
+    assert_non_null(st);
+    audit_init(&a, st, out);
+    a.cells_max = cells_max;
+    if (!audit_store(&a, &e))
+        fail_msg("%s", e.text);
+    const uint64_t differences = a.differences;
+    audit_fini(&a);
+    store_close(st);
+    fclose(out);
+    if (strstr(said, words) == NULL)
+        fail_msg("audit found \"%s\", expected \"%s\"", said, words);
+    free(said);
+    return differences;
+}
+
 static void assert_said(struct desk *k, const char *words)
 {
     verify_as(k, k->log);
@@ -317,6 +342,7 @@ static void test_changed_sketch_is_found_in_every_level(void **state)
     static const struct {
         const char *table, *resolution;
     } levels[] = {{"hour_1", "minute"}, {"day_1", "hour"}, {"month_1", "day"}, {"year_1", "month"}};
+    static const size_t sizes[] = {40, 1000};
     struct desk *k = *state;
     add_sketches(k);
     count(k, FIXTURE_COUNT);
@@ -331,12 +357,18 @@ static void test_changed_sketch_is_found_in_every_level(void **state)
             assert_said(k, words);
             assert_non_null(strstr(k->said, change == ADD_TEXT ? "site \"\" places 2" : "site \"\" sizes 2"));
             assert_int_equal(k->differences, 1);
+            const uint64_t found = audit(k, AUDIT_CELLS_MAX, "site \"\" ");
+            assert_true(found > 0);
+            for (size_t s = 0; s < COUNT_OF(sizes); s++)
+                assert_int_equal(audit(k, sizes[s], change == ADD_TEXT ? "places 2" : "sizes 2"), found);
             snprintf(kept, sizeof kept, "DELETE FROM %s; INSERT INTO %s SELECT * FROM kept; DROP TABLE kept",
                      levels[i].table, levels[i].table);
             run_sql(k, kept);
         }
     }
     assert_all_equal(k);
+    assert_int_equal(audit(k, 1, ""), 0);
+    assert_int_equal(audit(k, AUDIT_CELLS_MAX, ""), 0);
 }
 
 /* Sketches of series beyond the limit are together in `other`. */
