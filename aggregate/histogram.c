@@ -72,8 +72,7 @@ const struct histogram_layout *histogram_layout(int64_t scale)
     return scale == 1 ? &of_units : &of_millionths;
 }
 
-/* Where its counts are, and how many slots they are of. */
-static const int64_t *counts_of(const struct histogram *h, uint32_t *slots)
+const int64_t *histogram_counts(const struct histogram *h, uint32_t *slots)
 {
     *slots = h->room > 0 ? h->room : 1;
     return h->room > 0 ? h->counts : &h->count;
@@ -82,7 +81,7 @@ static const int64_t *counts_of(const struct histogram *h, uint32_t *slots)
 void histogram_grow(struct histogram *h, struct arena *arena, int32_t slot)
 {
     uint32_t had;
-    const int64_t *old = counts_of(h, &had);
+    const int64_t *old = histogram_counts(h, &had);
     const int32_t old_end = h->first + (int32_t)had, end = old_end > slot ? old_end : slot + 1;
     int32_t first = h->first < slot ? h->first : slot;
     uint32_t room = ROOM_MIN;
@@ -103,7 +102,7 @@ void histogram_pack(const struct histogram *h, struct text *out)
     bool is_first = true;
     int32_t before = 0;
     uint32_t slots;
-    const int64_t *counts = counts_of(h, &slots);
+    const int64_t *counts = histogram_counts(h, &slots);
     for (uint32_t i = 0; i < slots; i++) {
         if (counts[i] == 0)
             continue;
@@ -155,7 +154,7 @@ bool histogram_take(struct histogram *h, struct slice packed)
             return false;
         int64_t at = (int64_t)slot - h->first;
         uint32_t slots;
-        int64_t *counts = (int64_t *)counts_of(h, &slots);
+        int64_t *counts = (int64_t *)histogram_counts(h, &slots);
         if (at < 0 || at >= slots || counts[at] < count || counts[at] == INT64_MAX)
             return false;
         counts[at] -= count;
@@ -167,7 +166,7 @@ int64_t histogram_count(const struct histogram *h)
 {
     int64_t sum = 0;
     uint32_t slots;
-    const int64_t *counts = counts_of(h, &slots);
+    const int64_t *counts = histogram_counts(h, &slots);
     for (uint32_t i = 0; i < slots; i++) {
         if (__builtin_add_overflow(sum, counts[i], &sum))
             return INT64_MAX;
@@ -210,7 +209,7 @@ int128 histogram_value(const struct histogram_layout *l, int64_t scale, int32_t 
 int32_t histogram_rank(const struct histogram *h, int64_t rank)
 {
     uint32_t i = 0, slots;
-    const int64_t *counts = counts_of(h, &slots);
+    const int64_t *counts = histogram_counts(h, &slots);
     ASSERT(rank >= 1);
     while (i + 1 < slots && rank > counts[i])
         rank -= counts[i++];
@@ -237,7 +236,7 @@ int64_t histogram_within(const struct histogram *h, const struct histogram_layou
 {
     int64_t within = 0;
     uint32_t slots;
-    const int64_t *counts = counts_of(h, &slots);
+    const int64_t *counts = histogram_counts(h, &slots);
     for (uint32_t i = 0; i < slots; i++) {
         if (counts[i] > 0)
             within += part_within(l, scale, h->first + (int32_t)i, counts[i], limit);

@@ -88,6 +88,8 @@ bool histogram_merge(struct histogram *h, struct arena *arena, struct slice pack
 /* Subtracts a packed one, which was merged before. False: it is damaged, or was not. */
 bool histogram_take(struct histogram *h, struct slice packed);
 
+/* The counts of its slots, from `first` on, and their number. */
+const int64_t *histogram_counts(const struct histogram *h, uint32_t *slots);
 int64_t histogram_count(const struct histogram *h);
 /* What numbers of a slot count as, in units of 1/EVENT_SCALE: the middle of its bucket, in five digits. */
 int128 histogram_value(const struct histogram_layout *l, int64_t scale, int32_t slot);
