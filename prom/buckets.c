@@ -140,7 +140,7 @@ bool buckets_find(struct reading *rd, struct err *e)
 
 /* ---- values */
 
-/* Sets the numbers of a sketch up to each bound, in two columns each, `stride` after those of the last one. */
+/* Sets the numbers of a sketch up to each bound: two columns each, those of the next `stride` behind. */
 static void count_piece(const struct reading *rd, const struct histogram *h, int64_t *to, size_t stride)
 {
     int64_t below = 0; /* numbers in slots before `at` */

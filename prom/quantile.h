@@ -2,8 +2,8 @@
  * Called by call.c.
  *
  * Meaning: as in Prometheus. Numbers lie evenly between two bounds; those above the greatest finite bound
- *          count as this bound. Without the bound +Inf, or with it alone, the quantile is NaN. A series without a
- *          number as its `le` is left out.
+ *          count as this bound. Without the bound +Inf, or with it alone, the quantile is NaN. A series
+ *          without a number as its `le` is left out.
  * Errors : EX_UNAVAILABLE: the budget is spent.
  */
 #pragma once
