@@ -109,24 +109,9 @@ void histogram_add_more(struct histogram *h, struct arena *arena, int32_t slot, 
     histogram_add(h, arena, slot, count);
 }
 
-/* A slot and its count. */
-struct bucket {
-    int32_t slot;
-    int64_t count;
-};
-
-/* The buckets with counts, in order; the caller looks at them while it does not change `h`. `few` is for a
- * histogram with few slots. */
-struct walk {
-    const int64_t *counts;
-    uint32_t count, next;
-    int32_t first;
-    struct bucket few[HISTOGRAM_FEW];
-};
-
-static struct walk walk_of(const struct histogram *h)
+struct histogram_walk histogram_walk(const struct histogram *h)
 {
-    struct walk w = {.counts = h->counts};
+    struct histogram_walk w = {.counts = h->counts};
     if (h->counts != NULL) {
         w.count = h->room;
         w.first = h->first;
@@ -141,8 +126,7 @@ static struct walk walk_of(const struct histogram *h)
     return w;
 }
 
-/* Takes the next bucket; false: there are no more. */
-static bool walk_next(struct walk *w, struct bucket *b)
+bool histogram_next(struct histogram_walk *w, struct bucket *b)
 {
     while (w->counts != NULL && w->next < w->count && w->counts[w->next] == 0)
         w->next++;
@@ -157,9 +141,9 @@ static bool walk_next(struct walk *w, struct bucket *b)
 void histogram_pack(const struct histogram *h, struct text *out)
 {
     uint8_t bytes[2 * VARINT_BYTES_MAX];
-    struct walk w = walk_of(h);
+    struct histogram_walk w = histogram_walk(h);
     struct bucket b;
-    for (int32_t before = INT32_MIN; walk_next(&w, &b); before = b.slot) {
+    for (int32_t before = INT32_MIN; histogram_next(&w, &b); before = b.slot) {
         uint8_t *p =
             varint_put(bytes, before == INT32_MIN ? varint_zigzag(b.slot) : (uint64_t)(b.slot - before - 1));
         p = varint_put(p, (uint64_t)b.count);
@@ -217,9 +201,9 @@ bool histogram_take(struct histogram *h, struct arena *arena, struct slice packe
 int64_t histogram_count(const struct histogram *h)
 {
     int64_t sum = 0;
-    struct walk w = walk_of(h);
+    struct histogram_walk w = histogram_walk(h);
     struct bucket b;
-    while (walk_next(&w, &b)) {
+    while (histogram_next(&w, &b)) {
         if (__builtin_add_overflow(sum, b.count, &sum))
             return INT64_MAX;
     }
@@ -260,10 +244,10 @@ int128 histogram_value(const struct histogram_layout *l, int64_t scale, int32_t 
 
 int32_t histogram_rank(const struct histogram *h, int64_t rank)
 {
-    struct walk w = walk_of(h);
+    struct histogram_walk w = histogram_walk(h);
     struct bucket b = {0};
     ASSERT(rank >= 1);
-    while (walk_next(&w, &b) && rank > b.count)
+    while (histogram_next(&w, &b) && rank > b.count)
         rank -= b.count;
     return b.slot;
 }
@@ -287,9 +271,9 @@ int64_t histogram_within(const struct histogram *h, const struct histogram_layou
                          int128 limit)
 {
     int64_t within = 0;
-    struct walk w = walk_of(h);
+    struct histogram_walk w = histogram_walk(h);
     struct bucket b;
-    while (walk_next(&w, &b))
+    while (histogram_next(&w, &b))
         within += part_within(l, scale, b.slot, b.count, limit);
     return within;
 }

@@ -100,6 +100,24 @@ bool histogram_merge(struct histogram *h, struct arena *arena, struct slice pack
 /* Subtracts a packed one, which was merged before. False: it is damaged, or was not. */
 bool histogram_take(struct histogram *h, struct arena *arena, struct slice packed);
 
+/* A slot and the count of its numbers, which is above 0. */
+struct bucket {
+    int32_t slot;
+    int64_t count;
+};
+
+/* A walk over the buckets of a histogram, slots ascending. The histogram must not change meanwhile. */
+struct histogram_walk {
+    const int64_t *counts; /* NULL: the few buckets are copied */
+    uint32_t count, next;
+    int32_t first;
+    struct bucket few[HISTOGRAM_FEW];
+};
+
+struct histogram_walk histogram_walk(const struct histogram *h);
+/* The next bucket; false: there are no more. */
+bool histogram_next(struct histogram_walk *w, struct bucket *b);
+
 int64_t histogram_count(const struct histogram *h);
 /* What numbers of a slot count as, in units of 1/EVENT_SCALE: the middle of its bucket, in five digits. */
 int128 histogram_value(const struct histogram_layout *l, int64_t scale, int32_t slot);

@@ -18,7 +18,7 @@ bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, 
                                     : distinct_merge(&to->distinct, arena, packed);
 }
 
-static struct arena *ready(struct sketch_work *w)
+struct arena *sketch_work_ready(struct sketch_work *w)
 {
     if (!w->is_ready)
         arena_init(&w->arena, WORK_BYTES);
@@ -38,7 +38,7 @@ void sketch_work_fini(struct sketch_work *w)
 bool sketch_join(enum sketch_kind kind, struct slice a, struct slice b, struct sketch_work *w,
                  struct text *out)
 {
-    struct arena *arena = ready(w);
+    struct arena *arena = sketch_work_ready(w);
     union sketch both;
     memset(&both, 0, sizeof both);
     if (!sketch_merge(kind, &both, arena, a) || !sketch_merge(kind, &both, arena, b))
@@ -50,7 +50,7 @@ bool sketch_join(enum sketch_kind kind, struct slice a, struct slice b, struct s
 bool sketch_cut(enum sketch_kind kind, struct slice from, struct slice what, struct sketch_work *w,
                 struct text *out)
 {
-    struct arena *arena = ready(w);
+    struct arena *arena = sketch_work_ready(w);
     union sketch rest;
     memset(&rest, 0, sizeof rest);
     if (what.len > 0 && kind != SKETCH_HISTOGRAM)

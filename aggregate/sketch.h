@@ -30,13 +30,15 @@ void sketch_pack(enum sketch_kind kind, const union sketch *s, struct text *out)
 /* Merges a packed sketch. False: it is damaged; `to` is then partly changed. */
 bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed);
 
-/* Working memory for sketch_join() and sketch_cut(). Zeros: unused. */
+/* Working memory for unions. Zeros: unused. */
 struct sketch_work {
     struct arena arena;
     bool is_ready;
 };
 
 void sketch_work_fini(struct sketch_work *w);
+/* The emptied arena of the working memory, for other unions of sketches. */
+struct arena *sketch_work_ready(struct sketch_work *w);
 /* Appends the union of two packed sketches to `out`. False: one is damaged. */
 bool sketch_join(enum sketch_kind kind, struct slice a, struct slice b, struct sketch_work *w,
                  struct text *out);

@@ -3,6 +3,7 @@
 #include "prom/functions.h"
 #include "prom/math.h"
 #include "prom/node.h"
+#include "prom/quantile.h"
 #include "prom/relabel.h"
 #include "prom/subquery.h"
 
@@ -173,6 +174,17 @@ static bool call_timestamp(struct fetch *fe, const struct node *n, struct vector
            finish(fe, vector_unite(out, e), out);
 }
 
+static bool call_quantile(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
+{
+    struct vector quantiles, in;
+    if (!node_eval(fe, n->arguments[0], &nothing_around, &quantiles, e))
+        return false;
+    bool good = node_eval(fe, n->arguments[1], &nothing_around, &in, e) &&
+                quantile_of_buckets(fe, quantiles.values, &in, out, e);
+    fetch_release(fe, &quantiles);
+    return good;
+}
+
 bool call_run(struct fetch *fe, const struct node *n, const struct fetch_around *around, struct vector *out,
               struct err *e)
 {
@@ -191,6 +203,8 @@ bool call_run(struct fetch *fe, const struct node *n, const struct fetch_around 
     case FUNCTION_SORT:
     case FUNCTION_SORT_DESC:
         return node_eval(fe, n->arguments[0], &nothing_around, out, e);
+    case FUNCTION_HISTOGRAM_QUANTILE:
+        return call_quantile(fe, n, out, e);
     case FUNCTION_LABEL_REPLACE:
     case FUNCTION_LABEL_JOIN:
         return node_eval(fe, n->arguments[0], &nothing_around, out, e) &&

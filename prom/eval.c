@@ -268,6 +268,7 @@ bool eval_run(struct store *st, const struct eval_question *q, struct eval_answe
                        .start_ms = q->from_ms,
                        .end_ms = q->step_ms > 0 ? q->to_ms : q->from_ms};
     budget_init(&budget, q->limits.rows_max, st->deadline);
+    budget.sketches_max = q->limits.sketches_max;
     *a = (struct eval_answer){.from_ms = q->from_ms, .step_ms = q->step_ms};
     arena_init(&a->arena, ARENA_CHUNK_BYTES);
     struct node *n = parse_expression(q->text, &a->arena, e);

@@ -3,179 +3,18 @@
 #include "aggregate/dimension.h"
 #include "base/check.h"
 #include "base/mem.h"
-#include "prom/fold.h"
+#include "prom/buckets.h"
+#include "prom/different.h"
 #include "prom/functions.h"
 #include "prom/over.h"
 #include "prom/rank.h"
+#include "prom/reading.h"
 #include "prom/select.h"
 #include "prom/slide.h"
-#include "query/hint.h"
 
 #include <stdlib.h>
 
-/* Reading one metric's part of the answer. */
-struct reading {
-    struct fetch *fetch;
-    const struct selector *selector;
-    enum function function;
-    struct fetch_around around;
-    size_t report;
-    const struct names *names;
-    const struct measure *measure;
-    const struct measure *presence; /* the report's count, which tells a sum of 0 from none; NULL: none */
-    struct slice metric;            /* empty: the function drops the name */
-    size_t width;                   /* columns of the measure and of `presence` */
-    bool is_always;                 /* a total that is there without events, too */
-    struct windows windows;
-    bool folds;
-    struct fold fold;
-    uint32_t *rows; /* row + 1, by series, or if `folds` by row of the fold; 0: none yet */
-    size_t row_slots, row_slot_capacity;
-    uint32_t *series; /* by row: its series, or if `folds` its row of the fold */
-    size_t row_count, series_capacity;
-    int64_t *columns; /* [(row × pieces + piece) × width] */
-    size_t column_capacity, columns_max;
-    bool is_too_much;
-};
-
-bool fetch_room(struct fetch *fe, size_t series_count, struct vector *out, struct err *e)
-{
-    if (series_count > fe->budget->values_left / fe->step_count) {
-        fe->budget->is_full = true;
-        return err_set(e, EX_UNAVAILABLE,
-                       "%zu series of %zu steps are more than %d values at once: select fewer series, a "
-                       "shorter range or a longer step",
-                       series_count, fe->step_count, BUDGET_VALUES_MAX);
-    }
-    if (!budget_take(fe->budget, BUDGET_POINTS, series_count * fe->step_count, e))
-        return false;
-    fe->budget->values_left -= series_count * fe->step_count;
-    vector_init(out, series_count, fe->step_count);
-    out->reserved = series_count * fe->step_count;
-    return true;
-}
-
-void fetch_release(struct fetch *fe, struct vector *v)
-{
-    fe->budget->values_left += v->reserved;
-    vector_fini(v);
-}
-
-void fetch_shrink(struct fetch *fe, struct vector *v)
-{
-    size_t needed = v->series_count * v->step_count;
-    ASSERT(needed <= v->reserved);
-    fe->budget->values_left += v->reserved - needed;
-    v->reserved = needed;
-}
-
-/* Finds or adds the row of a series, or of its row of the fold. False: not in the fold, or no room. */
-static bool take_row(struct reading *rd, uint32_t series, size_t *row)
-{
-    size_t slot = series;
-    if (rd->folds && !fold_find(&rd->fold, series, &slot))
-        return false;
-    if (slot >= rd->row_slots) {
-        size_t known = rd->row_slots;
-        rd->row_slots = slot + 1;
-        rd->rows = xgrow(rd->rows, &rd->row_slot_capacity, rd->row_slots, sizeof *rd->rows);
-        memset(rd->rows + known, 0, (rd->row_slots - known) * sizeof *rd->rows);
-    }
-    if (rd->rows[slot] == 0) {
-        size_t per_row = rd->windows.piece_count * rd->width, start = rd->row_count * per_row;
-        rd->is_too_much |= start + per_row > rd->columns_max;
-        if (rd->is_too_much)
-            return false;
-        rd->columns = xgrow(rd->columns, &rd->column_capacity, start + per_row, sizeof *rd->columns);
-        memset(rd->columns + start, 0, per_row * sizeof *rd->columns);
-        rd->series = xgrow(rd->series, &rd->series_capacity, rd->row_count + 1, sizeof *rd->series);
-        rd->series[rd->row_count++] = (uint32_t)slot;
-        rd->rows[slot] = (uint32_t)rd->row_count;
-    }
-    *row = rd->rows[slot] - 1;
-    return true;
-}
-
-static void add_bucket(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
-{
-    struct reading *rd = context;
-    size_t piece, row;
-    if (rd->is_too_much || !windows_find(&rd->windows, bucket_ms, &piece) || !take_row(rd, series, &row))
-        return;
-    int64_t *columns = &rd->columns[(row * rd->windows.piece_count + piece) * rd->width];
-    measure_merge(rd->measure, columns, values + rd->measure->column);
-    if (rd->presence != NULL)
-        measure_merge(rd->presence, columns + rd->width - 1, values + rd->presence->column);
-}
-
-/* Fails: the time buckets that have not expired are longer, and a window begins or ends within one. */
-static bool refuse_gone(const struct reading *rd, const struct plan_tile *tile,
-                        const struct watermarks *watermarks, struct err *e)
-{
-    const struct report *r = &rd->fetch->store->reports[rd->report];
-    char iso[CIVIL_ISO_BYTES];
-    enum span kept = hint_kept_span(r, watermarks, tile->from_ms);
-    bool is_any = kept < SPAN_COUNT && !rd->windows.ask.by_cell;
-    return err_set(e, EX_UNAVAILABLE,
-                   "report %s has its %ss from %s on, earlier ones have expired (reports.%s.keep): ask for a "
-                   "later start%s%s%s",
-                   r->name, span_name(tile->resolution),
-                   civil_iso(watermarks->before_ms[tile->resolution], iso), r->name,
-                   is_any ? ", or make start, step and ranges whole " : "", is_any ? span_name(kept) : "",
-                   is_any ? "s of UTC" : "");
-}
-
-static bool check_watermarks(const struct reading *rd, struct err *e)
-{
-    struct watermarks watermarks;
-    if (!store_watermarks(rd->fetch->store, rd->report, &watermarks, e))
-        return false;
-    for (size_t i = 0; i < rd->windows.tile_count; i++) {
-        const struct plan_tile *tile = &rd->windows.tiles[i];
-        if (tile->from_ms < watermarks.before_ms[tile->resolution])
-            return refuse_gone(rd, tile, &watermarks, e);
-    }
-    return true;
-}
-
-/* `m` NULL: 0. */
-static uint32_t bit_of(const struct report *r, const struct measure *m)
-{
-    return m != NULL ? (uint32_t)1 << (m - r->measures) : 0;
-}
-
-static bool scan(struct reading *rd, const struct series_set *set, struct err *e)
-{
-    struct budget *b = rd->fetch->budget;
-    const struct report *r = &rd->fetch->store->reports[rd->report];
-    if (!check_watermarks(rd, e))
-        return false;
-    for (size_t i = 0; i < rd->windows.tile_count; i++) {
-        const struct plan_tile *tile = &rd->windows.tiles[i];
-        struct scan_stats stats = {0};
-        struct scan scan = {.report = rd->report,
-                            .resolution = tile->resolution,
-                            .from_ms = tile->from_ms,
-                            .to_ms = tile->to_ms,
-                            .series = *set,
-                            .rows_max = b->left[BUDGET_ROWS],
-                            .measures = bit_of(r, rd->measure) | bit_of(r, rd->presence)};
-        if (!store_scan(rd->fetch->store, &scan, add_bucket, rd, &stats, e))
-            return e->code == EX_UNAVAILABLE && !e->retryable ? budget_fail(b, BUDGET_ROWS, e) : false;
-        if (!budget_take(b, BUDGET_ROWS, stats.rows, e))
-            return false;
-        if (rd->is_too_much) {
-            b->is_full = true;
-            return err_set(
-                e, EX_UNAVAILABLE,
-                "the question reads more than %zu values (series by stretches of time) at once: select fewer "
-                "series, a shorter range or a longer step, or put sum by (…) right around the selector or "
-                "its function",
-                rd->columns_max / rd->width);
-        }
-    }
-    return true;
-}
+#define SKETCHES_CHUNK_BYTES ((size_t)64 << 10)
 
 /* ---- windows */
 
@@ -204,6 +43,13 @@ static enum function function_of_windows(const struct reading *rd)
     return rd->function == FUNCTION_NONE && looks_back(rd) ? FUNCTION_LAST : rd->function;
 }
 
+/* Does the function look at each cell? */
+static bool needs_cells(const struct reading *rd)
+{
+    return rd->metric->kind == METRIC_DISTINCT ? different_by_cell(rd->function)
+                                               : slide_needs_cells(rd->measure, function_of_windows(rd));
+}
+
 static struct window_ask ask_of(const struct reading *rd)
 {
     const struct fetch *fe = rd->fetch;
@@ -213,7 +59,7 @@ static struct window_ask ask_of(const struct reading *rd)
                              .step_ms = rd->selector->base == BASE_STEP ? fe->step_ms : 0,
                              .count = fe->step_count,
                              .length_ms = rd->selector->range_ms,
-                             .by_cell = slide_needs_cells(rd->measure, function_of_windows(rd))};
+                             .by_cell = needs_cells(rd)};
     if (!function_takes_range(rd->function))
         ask.length_ms = looks_back(rd) ? FETCH_LOOKBACK_MS : report_cell_ms(r);
     return ask;
@@ -264,11 +110,15 @@ static bool prepare_fold(struct reading *rd, const struct series_set *set, struc
     return store_series_each(rd->fetch->store, rd->report, add_key, &a, e) && a.good;
 }
 
-/* Can a fold replace the sum around? It groups by dimensions only, and the metric's name is no dimension. */
+/* Can a fold replace the sum around? It groups by dimensions only: the metric's name is no dimension, and
+ * neither is a bound. */
 static bool can_fold(const struct reading *rd)
 {
     enum function f = rd->function;
     const struct node *n = rd->around.aggregate;
+    if (n != NULL && rd->metric->kind == METRIC_BUCKET &&
+        !grouping_keeps(&n->grouping, slice_text(BUCKET_LABEL)))
+        return false;
     return n != NULL && n->aggregate == AGGREGATE_SUM && slide_is_total(rd->measure) &&
            !grouping_keeps(&n->grouping, slice_text(METRIC_LABEL)) &&
            (f == FUNCTION_NONE || f == FUNCTION_RATE || f == FUNCTION_INCREASE || f == FUNCTION_SUM);
@@ -337,7 +187,7 @@ static bool keep_only(const struct reading *rd, struct match *m, struct bits *bi
 static bool find_series(const struct reading *rd, struct select *s, struct match *m, struct err *e)
 {
     struct store *st = rd->fetch->store;
-    const struct match *found = select_series(s, st, rd->report, e);
+    const struct match *found = select_series(s, st, rd->report, rd->metric->kind == METRIC_BUCKET, e);
     bool is_there;
     if (found == NULL)
         return false;
@@ -381,22 +231,36 @@ static void keep_greatest(struct reading *rd, struct vector *v)
     free(is_kept);
 }
 
-static bool labels_of_row(const struct reading *rd, size_t row, struct labels *labels, struct err *e)
+/* The labels of a row, without its bound. */
+static bool labels_of_series(const struct reading *rd, size_t row, struct labels *labels, struct err *e)
 {
     const struct store *st = rd->fetch->store;
     struct text key = {0};
-    if (!budget_take(rd->fetch->budget, BUDGET_SERIES, 1, e))
-        return false;
     if (rd->folds) {
         *labels = fold_labels(&rd->fold, rd->names, rd->series[row]);
         return true;
     }
     bool good = store_series_key(rd->fetch->store, rd->report, rd->series[row], &key, e);
     if (good)
-        *labels = select_labels(&st->reports[rd->report], rd->names, rd->metric, text_slice(&key),
-                                rd->fetch->arena);
+        *labels =
+            select_labels(&st->reports[rd->report], rd->names, rd->name, text_slice(&key), rd->fetch->arena);
     text_fini(&key);
     return good;
+}
+
+/* Each row has a row of values for each bound, if there are any. */
+static bool label_series(const struct reading *rd, size_t row, struct vector *v, struct err *e)
+{
+    const bool has_le = rd->metric->kind == METRIC_BUCKET;
+    const size_t count = has_le ? rd->bound_count : 1;
+    struct labels labels;
+    if (!budget_take(rd->fetch->budget, BUDGET_SERIES, count, e) || !labels_of_series(rd, row, &labels, e))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        v->series[row * count + i] =
+            has_le ? labels_set(&labels, slice_text(BUCKET_LABEL), rd->bounds[i].text, rd->fetch->arena)
+                   : labels;
+    return true;
 }
 
 /* Keeps only the rows, and makes only the labels, that the aggregation around will look at. */
@@ -408,10 +272,12 @@ static bool label_rows(struct reading *rd, struct vector *v, struct err *e)
     bool good = true;
     if (keeps_none && !ranks)
         return true;
-    if (keeps_none)
+    if (keeps_none && rd->metric->kind != METRIC_BUCKET) {
         keep_greatest(rd, v);
-    for (size_t row = 0; good && row < v->series_count; row++)
-        good = labels_of_row(rd, row, &v->series[row], e);
+        rd->row_count = v->series_count;
+    }
+    for (size_t row = 0; good && row < rd->row_count; row++)
+        good = label_series(rd, row, v, e);
     return good;
 }
 
@@ -422,6 +288,22 @@ static uint64_t points_of(const struct reading *rd)
     for (size_t i = 0; over_is_needed(rd->function) && i < rd->windows.ask.count; i++)
         count += rd->windows.list[i].end - rd->windows.list[i].first;
     return count;
+}
+
+static bool set_values(struct reading *rd, const struct slide_ask *ask, const struct vector *v, struct err *e)
+{
+    const size_t per_row = rd->windows.piece_count * rd->width;
+    if (rd->metric->kind == METRIC_BUCKET) {
+        buckets_slide(rd, ask, v);
+        return true;
+    }
+    if (rd->metric->kind == METRIC_DISTINCT && !rd->windows.ask.by_cell)
+        return different_count_windows(rd, v, e);
+    if (rd->metric->kind == METRIC_DISTINCT)
+        different_count_pieces(rd);
+    for (size_t row = 0; row < rd->row_count; row++)
+        slide(ask, &rd->windows, &rd->columns[row * per_row], vector_row(v, row));
+    return true;
 }
 
 static bool append(struct reading *rd, struct vector *out, struct err *e)
@@ -435,13 +317,15 @@ static bool append(struct reading *rd, struct vector *out, struct err *e)
                                   .at_ms = rd->fetch->at_ms,
                                   .step_ms = rd->fetch->step_ms,
                                   .is_always = rd->is_always};
-    uint64_t looked_at = (rd->row_count + 1) * (w->piece_count + w->ask.count + points_of(rd));
-    if (!budget_take(rd->fetch->budget, BUDGET_POINTS, looked_at, e) ||
-        !fetch_room(rd->fetch, rd->row_count, &more, e))
+    const bool has_le = rd->metric->kind == METRIC_BUCKET;
+    if (has_le && !buckets_find(rd, e))
         return false;
-    for (size_t row = 0; row < rd->row_count; row++)
-        slide(&ask, w, &rd->columns[row * w->piece_count * rd->width], vector_row(&more, row));
-    bool good = label_rows(rd, &more, e);
+    const size_t rows = rd->row_count * (has_le ? rd->bound_count : 1);
+    const uint64_t looked_at = (rows + 1) * (w->piece_count + w->ask.count + points_of(rd));
+    if (!budget_take(rd->fetch->budget, BUDGET_POINTS, looked_at, e) ||
+        !fetch_room(rd->fetch, rows, &more, e))
+        return false;
+    bool good = set_values(rd, &ask, &more, e) && label_rows(rd, &more, e);
     vector_append(out, &more);
     return good;
 }
@@ -456,23 +340,16 @@ static bool read_series(struct reading *rd, const struct match *match, struct ve
         return false;
     rd->is_always = match->set.kind == SERIES_ONE && slide_is_total(rd->measure);
     if (rd->is_always)
-        (void)take_row(rd, match->set.one, &row);
-    return scan(rd, &match->set, e) && append(rd, out, e);
+        (void)reading_row(rd, match->set.one, &row);
+    return reading_scan(rd, &match->set, e) && append(rd, out, e);
 }
 
-/* A count needs none, and no other measure but a sum has values without events. */
-static const struct measure *presence_of(const struct report *r, const struct measure *measure)
-{
-    for (size_t i = 0; measure->kind == MEASURE_SUM && i < r->measure_count; i++) {
-        if (r->measures[i].kind == MEASURE_COUNT)
-            return &r->measures[i];
-    }
-    return NULL;
-}
-
-static bool check_function(const struct reading *rd, const char *metric, struct err *e)
+static bool check_function(const struct reading *rd, struct err *e)
 {
     enum function f = rd->function;
+    const char *metric = rd->metric->name;
+    if (rd->metric->kind == METRIC_DISTINCT)
+        return different_check(rd, e);
     bool is_total = slide_is_total(rd->measure);
     if ((f == FUNCTION_RATE || f == FUNCTION_INCREASE) && !is_total)
         return err_set(e, EX_USAGE,
@@ -487,39 +364,67 @@ static bool check_function(const struct reading *rd, const char *metric, struct 
                    functions_name(f), metric, functions_name(f), metric);
 }
 
+/* A sketch in memory takes as much as several columns. */
+static void begin_sketches(struct reading *rd)
+{
+    rd->has_sketches = rd->metric->kind == METRIC_DISTINCT || rd->metric->kind == METRIC_BUCKET;
+    if (!rd->has_sketches)
+        return;
+    rd->columns_max /= 1 + sizeof(union sketch) / sizeof(int64_t);
+    arena_init(&rd->sketch_memory, SKETCHES_CHUNK_BYTES);
+}
+
 /* `rd`: the part of the question that is the same for every metric. */
-static bool read_metric(struct reading rd, struct select *select, size_t report, size_t measure,
+static bool read_metric(struct reading rd, struct select *select, size_t report, const struct metric *metric,
                         struct vector *out, struct err *e)
 {
     const struct report *r = &rd.fetch->store->reports[report];
     struct names *names = arena_add(rd.fetch->arena, sizeof *names);
     enum function f = rd.function;
-    char metric[NAMES_METRIC_BYTES];
     struct match match;
     struct bits bits = {0};
+    struct measure presence = {.kind = MEASURE_COUNT};
     names_of(r, names);
-    names_metric(r, measure, metric);
     rd.report = report;
     rd.names = names;
-    rd.measure = &r->measures[measure];
-    if (!check_function(&rd, metric, e))
+    rd.select = select;
+    rd.metric = metric;
+    rd.measure = &metric->value;
+    if (!check_function(&rd, e))
         return false;
     if (f == FUNCTION_NONE || f == FUNCTION_LAST)
-        rd.metric = arena_copy(rd.fetch->arena, slice_text(metric));
-    rd.presence = presence_of(r, rd.measure);
+        rd.name = arena_copy(rd.fetch->arena, slice_text(metric->name));
+    if (metric->has_presence) {
+        const struct measure *counting = &r->measures[metric->presence];
+        presence.column = counting->column + measure_column_count(counting) - 1;
+        rd.presence = &presence;
+    }
     rd.width = measure_column_count(rd.measure) + (rd.presence != NULL);
     rd.columns_max = rd.fetch->budget->values_left;
     if (!find_series(&rd, select, &match, e))
         return false;
-    bool good = rd.around.only == NULL || match.set.kind == SERIES_ONE || keep_only(&rd, &match, &bits, e);
+    begin_sketches(&rd);
+    /* The series of `only` have no bounds, or others. */
+    const bool is_reduced = rd.around.only != NULL && metric->kind != METRIC_BUCKET;
+    bool good = !is_reduced || match.set.kind == SERIES_ONE || keep_only(&rd, &match, &bits, e);
     bool is_none = match.set.kind != SERIES_ALL && match.count == 0;
     good = good && (is_none || read_series(&rd, &match, out, e));
     free(bits.words);
-    windows_fini(&rd.windows);
-    fold_fini(&rd.fold);
-    free(rd.rows);
-    free(rd.series);
-    free(rd.columns);
+    reading_fini(&rd);
+    return good;
+}
+
+static bool read_report(const struct reading *rd, struct select *select, size_t report, struct vector *out,
+                        struct err *e)
+{
+    const struct report *r = &rd->fetch->store->reports[report];
+    struct metric metric;
+    bool good = select_check(select, r, e);
+    for (size_t i = 0; good && names_metric(r, i, &metric); i++) {
+        bool matches;
+        good = select_label(select, METRIC_LABEL, slice_text(metric.name), &matches, e) &&
+               (!matches || read_metric(*rd, select, report, &metric, out, e));
+    }
     return good;
 }
 
@@ -530,14 +435,8 @@ bool fetch_run(struct fetch *fe, const struct selector *selector, enum function 
     struct reading rd = {.fetch = fe, .selector = selector, .function = f, .around = *around};
     vector_init(out, 0, fe->step_count);
     bool good = select_init(&select, selector, fe->budget, e);
-    for (size_t i = 0; good && i < fe->store->report_count; i++) {
-        const struct report *r = &fe->store->reports[i];
-        for (size_t m = 0; good && m < r->measure_count; m++) {
-            bool matches;
-            good = select_metric(&select, r, m, &matches, e) &&
-                   (!matches || read_metric(rd, &select, i, m, out, e));
-        }
-    }
+    for (size_t i = 0; good && i < fe->store->report_count; i++)
+        good = read_report(&rd, &select, i, out, e);
     select_fini(&select);
     if (!good)
         fetch_release(fe, out);

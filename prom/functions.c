@@ -33,6 +33,7 @@ static const struct function_entry functions[] = {
     {"sort_desc", "v", TYPE_VECTOR, FUNCTION_SORT_DESC, 0},
     {"label_replace", "vtttt", TYPE_VECTOR, FUNCTION_LABEL_REPLACE, 0},
     {"label_join", "vtt?t*", TYPE_VECTOR, FUNCTION_LABEL_JOIN, 0},
+    {"histogram_quantile", "sv", TYPE_VECTOR, FUNCTION_HISTOGRAM_QUANTILE, 0},
     {"round", "v?s", TYPE_VECTOR, FUNCTION_ROUND, 0},
     {"clamp", "vss", TYPE_VECTOR, FUNCTION_CLAMP, 0},
     {"clamp_min", "vs", TYPE_VECTOR, FUNCTION_CLAMP_MIN, 0},
@@ -70,7 +71,7 @@ static const struct function_entry functions[] = {
     {"rad", "v", TYPE_VECTOR, FUNCTION_MATH, 22},
 };
 
-static const char no_histograms[] = "there are no histograms";
+static const char is_native[] = "it is of native histograms: ask for _bucket, _count and _sum";
 static const char is_experimental[] = "it is experimental in Prometheus";
 static const struct {
     const char *name, *reason;
@@ -90,14 +91,13 @@ static const struct {
     {"info", is_experimental},
     {"limitk", is_experimental},
     {"limit_ratio", is_experimental},
-    {"histogram_quantile", no_histograms},
-    {"histogram_quantiles", no_histograms},
-    {"histogram_fraction", no_histograms},
-    {"histogram_avg", no_histograms},
-    {"histogram_count", no_histograms},
-    {"histogram_sum", no_histograms},
-    {"histogram_stddev", no_histograms},
-    {"histogram_stdvar", no_histograms},
+    {"histogram_quantiles", is_native},
+    {"histogram_fraction", is_native},
+    {"histogram_avg", is_native},
+    {"histogram_count", is_native},
+    {"histogram_sum", is_native},
+    {"histogram_stddev", is_native},
+    {"histogram_stdvar", is_native},
 };
 
 const struct function_entry *functions_find(struct slice name)

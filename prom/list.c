@@ -7,9 +7,11 @@
 #include "prom/slide.h"
 #include "prom/write.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define ARENA_CHUNK_BYTES ((size_t)16 << 10)
+#define LISTED_BOUND      "+Inf" /* of a histogram; what other bounds there are depends on the range */
 
 /* A list under way: entries are found first, then sorted and written. */
 struct listing {
@@ -28,7 +30,9 @@ struct listing {
 struct place {
     struct listing *listing;
     const struct report *report;
-    size_t index, measure;
+    size_t index;
+    const struct metric *kind;
+    bool is_first; /* the first metric of its report */
     const struct names *names;
     struct series_set set;
     struct slice metric;
@@ -68,19 +72,19 @@ static void write_found(struct listing *l, bool as_text, struct text *out)
     groups_fini(&g);
 }
 
-static bool visit_metric(struct listing *l, struct select *select, size_t report, size_t measure,
-                         place_fn *fn)
+static bool visit_metric(struct listing *l, struct select *select, struct place p, place_fn *fn)
 {
-    const struct report *r = &l->store->reports[report];
-    struct place p = {.listing = l, .report = r, .index = report, .measure = measure};
-    char metric[NAMES_METRIC_BYTES];
     bool matches = true;
-    if (select != NULL && !select_metric(select, r, measure, &matches, l->e))
+    if (select != NULL && !select_label(select, METRIC_LABEL, slice_text(p.kind->name), &matches, l->e))
+        return false;
+    if (p.kind->kind == METRIC_BUCKET && matches && select != NULL &&
+        !select_label(select, BUCKET_LABEL, slice_text(LISTED_BOUND), &matches, l->e))
         return false;
     if (!matches)
         return true;
     if (select != NULL) {
-        const struct match *match = select_series(select, l->store, report, l->e);
+        const struct match *match =
+            select_series(select, l->store, p.index, p.kind->kind == METRIC_BUCKET, l->e);
         if (match == NULL)
             return false;
         if (match->set.kind != SERIES_ALL && match->count == 0)
@@ -88,9 +92,9 @@ static bool visit_metric(struct listing *l, struct select *select, size_t report
         p.set = match->set;
     }
     struct names *names = arena_add(&l->arena, sizeof *names);
-    names_of(r, names);
+    names_of(p.report, names);
     p.names = names;
-    p.metric = arena_copy(&l->arena, slice_text(names_metric(r, measure, metric)));
+    p.metric = arena_copy(&l->arena, slice_text(p.kind->name));
     return fn(&p);
 }
 
@@ -98,8 +102,12 @@ static bool visit_metric(struct listing *l, struct select *select, size_t report
 static bool visit_metrics(struct listing *l, struct select *select, place_fn *fn)
 {
     for (size_t i = 0; i < l->store->report_count; i++) {
-        for (size_t m = 0; m < l->store->reports[i].measure_count; m++) {
-            if (!visit_metric(l, select, i, m, fn))
+        const struct report *r = &l->store->reports[i];
+        struct metric metric;
+        for (size_t m = 0; names_metric(r, m, &metric); m++) {
+            const struct place p = {
+                .listing = l, .report = r, .index = i, .kind = &metric, .is_first = m == 0};
+            if (!visit_metric(l, select, p, fn))
                 return false;
         }
     }
@@ -156,6 +164,8 @@ static bool add_names(struct place *p)
     add_text(p->listing, slice_text(METRIC_LABEL));
     for (size_t d = 0; d < p->report->dimension_count; d++)
         add_text(p->listing, slice_text(p->names->labels[d]));
+    if (p->kind->kind == METRIC_BUCKET)
+        add_text(p->listing, slice_text(BUCKET_LABEL));
     return true;
 }
 
@@ -186,8 +196,12 @@ static bool add_values(struct place *p)
         add_text(l, p->metric);
         return true;
     }
-    /* All measures of a report have the same series. */
-    bool is_known = l->ask->selector_count == 0 && p->measure > 0;
+    if (p->kind->kind == METRIC_BUCKET && slice_is(l->label, BUCKET_LABEL)) {
+        add_text(l, slice_text(LISTED_BOUND));
+        return true;
+    }
+    /* All metrics of a report have the same series. */
+    bool is_known = l->ask->selector_count == 0 && !p->is_first;
     if (is_known || names_find(p->report, p->names, l->label) < 0)
         return true;
     fold_init(&p->fold, p->report, p->names, &by, &l->arena);
@@ -215,8 +229,12 @@ static bool add_one(void *context, uint32_t series, struct slice key)
     struct listing *l = p->listing;
     if (!look_at_one(l))
         return false;
-    if (series_set_has(&p->set, series))
-        add_labels(l, select_labels(p->report, p->names, p->metric, key, &l->arena));
+    if (series_set_has(&p->set, series)) {
+        struct labels labels = select_labels(p->report, p->names, p->metric, key, &l->arena);
+        if (p->kind->kind == METRIC_BUCKET)
+            labels = labels_set(&labels, slice_text(BUCKET_LABEL), slice_text(LISTED_BOUND), &l->arena);
+        add_labels(l, labels);
+    }
     /* Some of the entries may be equal; the list is cut here all the same. */
     l->is_cut |= l->count > l->ask->max;
     return !l->is_cut;
@@ -246,6 +264,12 @@ static void write_help(const struct report *r, size_t measure, struct text *out)
     text_fini(&help);
 }
 
+/* Parts of a histogram go by its name. */
+static const char *type_of(const struct measure *m)
+{
+    return m->kind == MEASURE_HISTOGRAM ? "histogram" : slide_is_total(m) ? "counter" : "gauge";
+}
+
 void list_metadata(const struct store *st, struct slice metric, uint64_t max, struct text *out)
 {
     uint64_t count = 0;
@@ -254,11 +278,11 @@ void list_metadata(const struct store *st, struct slice metric, uint64_t max, st
         const struct report *r = &st->reports[i];
         for (size_t m = 0; m < r->measure_count; m++) {
             char name[NAMES_METRIC_BYTES];
-            names_metric(r, m, name);
+            snprintf(name, sizeof name, "%s:%s", r->name, r->measures[m].name);
             if (count == max || (metric.ptr != NULL && !slice_is(metric, name)))
                 continue;
             text_printf(out, "%s\"%s\":[{\"type\":\"%s\",\"help\":", count++ > 0 ? "," : "", name,
-                        slide_is_total(&r->measures[m]) ? "counter" : "gauge");
+                        type_of(&r->measures[m]));
             write_help(r, m, out);
             text_puts(out, ",\"unit\":\"\"}]");
         }

@@ -1,22 +1,47 @@
-/* names.h - the names that measures and dimensions have in Prometheus. Used by select.c, fetch.c and list.c;
- * cannot fail.
+/* names.h - the metrics of a report: the names that its measures and dimensions have in Prometheus. Used by
+ * select.c, fetch.c, list.c and remote_read.c; cannot fail.
  *
  *   report pages by [path], measure hits     pages:hits{path="/index.html"}
  *   report r by ["path:2"]                   r:hits{path_2="/a/b"}
+ *   measure latency: histogram(duration)     pages:latency_bucket{path="/index.html",le="0.5"}
+ *                                            pages:latency_count, pages:latency_sum
  *
  * Metric : the report, a colon, the measure. The name is legal and unambiguous; by Prometheus' convention a
- *          colon marks values that were aggregated beforehand.
+ *          colon marks values that were aggregated beforehand. If another measure has the name of a part of a
+ *          histogram, the name is that measure's, and the histogram lacks the part.
  * Label  : the dimension. A byte that is illegal in labels becomes `_`. If two labels would be equal, the
- *          later one gets one more `_` at its end.
+ *          later one gets one more `_` at its end; so does `le` in a report with a histogram.
  */
 #pragma once
 
 #include "aggregate/report.h"
 
-#define NAMES_METRIC_BYTES (REPORT_NAME_BYTES + MEASURE_NAME_BYTES)
+#define NAMES_METRIC_BYTES (REPORT_NAME_BYTES + MEASURE_NAME_BYTES + sizeof "_bucket")
 #define NAMES_LABEL_BYTES  (sizeof((struct dimension *)0)->name + REPORT_DIMENSIONS_MAX + 1)
 
-const char *names_metric(const struct report *r, size_t measure, char buf[NAMES_METRIC_BYTES]);
+#define BUCKET_LABEL "le"
+
+enum metric_kind {
+    METRIC_TOTAL,    /* a count or a sum, also of a histogram's events */
+    METRIC_GAUGE,    /* min, max, last or mean */
+    METRIC_DISTINCT, /* the number of different texts */
+    METRIC_BUCKET    /* how many numbers of a histogram are at most `le` */
+};
+
+struct metric {
+    enum metric_kind kind;
+    size_t measure; /* index in the report */
+    struct measure
+        value;         /* the columns, as if they were a measure's own: of a sketch, a count of its events */
+    bool has_presence; /* a sum, and the report counts the events that tell a sum of 0 from none: */
+    size_t presence;   /* the index of the measure that has this count as its last column */
+    char name[NAMES_METRIC_BYTES];
+};
+
+/* Sets the i-th metric of a report. False: there are no more. */
+bool names_metric(const struct report *r, size_t i, struct metric *m);
+/* Is it the name of a histogram as a whole, as pages:latency? No metric has it. */
+bool names_is_histogram(const struct report *r, struct slice name);
 
 struct names {
     char labels[REPORT_DIMENSIONS_MAX][NAMES_LABEL_BYTES]; /* by dimension */

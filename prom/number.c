@@ -7,7 +7,8 @@
 
 #define DIGITS_MAX        17   /* enough to tell any double from its neighbours */
 #define WHOLE_MAX         1e15 /* below it, every whole number is written as it is */
-#define NUMBER_TEXT_BYTES 400  /* enough for the least double, with its zeros */
+#define NUMBER_PARSED_MAX 63
+#define NUMBER_TEXT_BYTES 400 /* enough for the least double, with its zeros */
 
 /* Writes the digits of d.ddde+xx, and `zeros` behind them. */
 static void write_digits(const char *text, int zeros, struct text *out)
@@ -45,4 +46,15 @@ void number_write(double value, struct text *out)
     while (decimals > 0 && text[len - 1] == '0')
         len--;
     text_add(out, text, len);
+}
+
+bool number_parse(struct slice text, double *value)
+{
+    char copy[NUMBER_PARSED_MAX + 1], *end;
+    if (text.len == 0 || text.len > NUMBER_PARSED_MAX || text.ptr[0] == ' ')
+        return false;
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = '\0';
+    *value = strtod(copy, &end);
+    return end == copy + text.len;
 }

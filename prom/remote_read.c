@@ -32,7 +32,8 @@ struct samples {
     struct request *request;
     const struct remote_query *query;
     size_t report;
-    const struct measure *measure;
+    const struct metric *metric;
+    const struct measure *measure; /* metric->value */
     enum shape shape;
     int64_t cell_ms, from_ms; /* length of a cell; start of the first one */
     size_t cells;             /* each has one sample of a series */
@@ -109,7 +110,7 @@ static bool scan_tile(struct samples *s, const struct series_set *set, struct pl
                               .to_ms = tile.to_ms,
                               .series = *set,
                               .rows_max = b->left[BUDGET_ROWS],
-                              .measures = (uint32_t)1 << (s->measure - report_of(s)->measures)};
+                              .measures = (uint32_t)1 << s->metric->measure};
     if (!store_scan(s->request->store, &scan, add_bucket, s, &stats, e))
         return e->code == EX_UNAVAILABLE && !e->retryable ? budget_fail(b, BUDGET_ROWS, e) : false;
     if (!budget_take(b, BUDGET_ROWS, stats.rows, e))
@@ -268,7 +269,7 @@ static bool read_metric(struct samples *s, const struct series_set *set, struct 
 static bool find_series(struct select *select, struct store *st, size_t report, struct series_set *set,
                         bool *is_any, struct err *e)
 {
-    const struct match *match = select_series(select, st, report, e);
+    const struct match *match = select_series(select, st, report, false, e);
     if (match == NULL)
         return false;
     *set = match->set;
@@ -284,7 +285,7 @@ static bool read_named(struct samples s, struct select *select, const char *name
 {
     struct series_set set;
     bool matches, is_any;
-    if (!select_name(select, slice_text(name), &matches, e))
+    if (!select_label(select, METRIC_LABEL, slice_text(name), &matches, e))
         return false;
     if (!matches)
         return true;
@@ -292,19 +293,31 @@ static bool read_named(struct samples s, struct select *select, const char *name
            (!is_any || read_metric(&s, &set, arena_copy(&s.request->arena, slice_text(name)), e));
 }
 
-static bool read_measure(struct request *rq, struct select *select, const struct remote_query *q,
-                         size_t report, size_t measure, struct err *e)
+/* Sketches have no samples. A selector of many metrics goes without; one that names them has to know. */
+static bool check_sketch(const struct select *select, const struct metric *m, struct err *e)
+{
+    for (size_t i = 0; i < select->selector->matcher_count; i++) {
+        const struct matcher *by = &select->selector->matchers[i];
+        if (by->kind == MATCHER_EQUAL && slice_is(by->name, METRIC_LABEL) && slice_is(by->value, m->name))
+            return err_set(e, EX_USAGE, "%s has no samples to read remotely: ask tallyd itself", m->name);
+    }
+    return true;
+}
+
+static bool read_metric_of(struct request *rq, struct select *select, const struct remote_query *q,
+                           size_t report, const struct metric *m, struct err *e)
 {
     const struct report *r = &rq->store->reports[report];
-    struct samples s = {.request = rq, .query = q, .report = report, .measure = &r->measures[measure]};
-    char name[NAMES_METRIC_BYTES], increase[INCREASE_BYTES];
-    names_metric(r, measure, name);
-    s.shape = slide_is_total(s.measure) ? SHAPE_COUNTER : SHAPE_CELLS;
-    if (!read_named(s, select, name, e))
+    struct samples s = {.request = rq, .query = q, .report = report, .metric = m, .measure = &m->value};
+    char increase[INCREASE_BYTES];
+    if (m->kind == METRIC_DISTINCT || m->kind == METRIC_BUCKET)
+        return check_sketch(select, m, e);
+    s.shape = m->kind == METRIC_TOTAL ? SHAPE_COUNTER : SHAPE_CELLS;
+    if (!read_named(s, select, m->name, e))
         return false;
     if (s.shape == SHAPE_CELLS)
         return true;
-    snprintf(increase, sizeof increase, "%s:increase1%s", name, report_cell(r) == SPAN_SECOND ? "s" : "m");
+    snprintf(increase, sizeof increase, "%s:increase1%s", m->name, report_cell(r) == SPAN_SECOND ? "s" : "m");
     s.shape = SHAPE_CELLS;
     return read_named(s, select, increase, e);
 }
@@ -315,8 +328,10 @@ static bool answer_query(struct request *rq, const struct remote_query *q, struc
     size_t begun = remote_begin_result(rq->out);
     bool good = select_init(&select, &q->selector, &rq->budget, e);
     for (size_t i = 0; good && i < rq->store->report_count; i++) {
-        for (size_t m = 0; good && m < rq->store->reports[i].measure_count; m++)
-            good = read_measure(rq, &select, q, i, m, e);
+        struct metric metric;
+        good = select_check(&select, &rq->store->reports[i], e);
+        for (size_t m = 0; good && names_metric(&rq->store->reports[i], m, &metric); m++)
+            good = read_metric_of(rq, &select, q, i, &metric, e);
     }
     select_fini(&select);
     /* write_row() has compared the length with bytes_max. */

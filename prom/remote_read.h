@@ -3,6 +3,7 @@
  *
  *   pages:hits              count, sum: counts all events before the sample's time, at each whole minute
  *   pages:hits:increase1m   count, sum: the events of one minute, at its last millisecond
+ *   pages:latency_count, pages:latency_sum   histogram: as two counters
  *   pages:slowest           min, max, last, mean: of the events of one minute, at its last millisecond
  *
  *   values          |   2   |   0   |   5   |        minutes with 2, 0 and 5 hits; 7 hits before them
@@ -17,7 +18,8 @@
  *           has no dimensions, is there without events, too. Not sorted.
  * Time    : no sample is later than `now_ms`. A minute may grow until its last event has arrived.
  * Limits  : the budget, for all queries of a request together; `bytes_max` of the answer.
- * Errors  : as remote_message.h and select.h; EX_UNAVAILABLE: a limit is exceeded, or minutes in the range
+ * Errors  : as remote_message.h and select.h; EX_USAGE: the selector names buckets or a distinct count, which
+ *           have no samples; EX_UNAVAILABLE: a limit is exceeded, or minutes in the range
  *           have expired; the store's.
  */
 #pragma once

@@ -11,6 +11,7 @@ struct walk {
     struct names names;
     struct match *match;
     size_t words;
+    bool has_le;
     bool good;
     struct err *e;
 };
@@ -26,9 +27,10 @@ static bool test(const struct select *s, size_t i, struct slice value, bool *mat
     return true;
 }
 
-static bool is_of_metric(const struct matcher *m)
+/* Does the matcher tell metrics apart, or buckets of one series? */
+static bool is_of_metric(const struct walk *w, const struct matcher *m)
 {
-    return slice_is(m->name, METRIC_LABEL);
+    return slice_is(m->name, METRIC_LABEL) || (w->has_le && slice_is(m->name, BUCKET_LABEL));
 }
 
 bool select_init(struct select *s, const struct selector *selector, struct budget *b, struct err *e)
@@ -59,21 +61,28 @@ void select_fini(struct select *s)
     *s = (struct select){0};
 }
 
-bool select_name(const struct select *s, struct slice name, bool *matches, struct err *e)
+bool select_label(const struct select *s, const char *label, struct slice value, bool *matches, struct err *e)
 {
     *matches = true;
     for (size_t i = 0; *matches && i < s->selector->matcher_count; i++) {
-        if (is_of_metric(&s->selector->matchers[i]) && !test(s, i, name, matches, e))
+        if (slice_is(s->selector->matchers[i].name, label) && !test(s, i, value, matches, e))
             return false;
     }
     return true;
 }
 
-bool select_metric(const struct select *s, const struct report *r, size_t measure, bool *matches,
-                   struct err *e)
+bool select_check(const struct select *s, const struct report *r, struct err *e)
 {
-    char name[NAMES_METRIC_BYTES];
-    return select_name(s, slice_text(names_metric(r, measure, name)), matches, e);
+    for (size_t i = 0; i < s->selector->matcher_count; i++) {
+        const struct matcher *m = &s->selector->matchers[i];
+        if (m->kind == MATCHER_EQUAL && slice_is(m->name, METRIC_LABEL) && names_is_histogram(r, m->value))
+            return err_set(e, EX_USAGE,
+                           "%.*s is a histogram: ask for %.*s_bucket, %.*s_count or %.*s_sum, as in "
+                           "histogram_quantile(0.99, increase(%.*s_bucket[5m]))",
+                           SLICE_ARGS(m->value), SLICE_ARGS(m->value), SLICE_ARGS(m->value),
+                           SLICE_ARGS(m->value), SLICE_ARGS(m->value));
+    }
+    return true;
 }
 
 static bool test_key(struct walk *w, struct slice key, bool *matches)
@@ -85,7 +94,7 @@ static bool test_key(struct walk *w, struct slice key, bool *matches)
     *matches = true;
     for (size_t i = 0; *matches && i < w->select->selector->matcher_count; i++) {
         const struct matcher *m = &w->select->selector->matchers[i];
-        if (is_of_metric(m))
+        if (is_of_metric(w, m))
             continue;
         int d = names_find(w->report, &w->names, m->name);
         if (!test(w->select, i, d >= 0 ? values[d] : slice_of("", 0), matches, w->e))
@@ -128,7 +137,7 @@ static bool is_simple(const struct walk *w, struct slice values[REPORT_DIMENSION
     bool others = false;
     for (size_t i = 0; i < w->select->selector->matcher_count; i++) {
         const struct matcher *m = &w->select->selector->matchers[i];
-        if (is_of_metric(m))
+        if (is_of_metric(w, m))
             continue;
         int d = names_find(w->report, &w->names, m->name);
         if (d < 0 || m->kind != MATCHER_EQUAL || values[d].ptr != NULL || m->value.len == 0 ||
@@ -142,11 +151,13 @@ static bool is_simple(const struct walk *w, struct slice values[REPORT_DIMENSION
     return !others && (given == 0 || given == w->report->dimension_count);
 }
 
-const struct match *select_series(struct select *s, struct store *st, size_t report, struct err *e)
+const struct match *select_series(struct select *s, struct store *st, size_t report, bool has_le,
+                                  struct err *e)
 {
     struct slice values[REPORT_DIMENSIONS_MAX] = {{0}};
-    struct walk w = {.select = s, .report = &st->reports[report], .match = &s->match, .e = e};
-    if (s->matched == report + 1)
+    struct walk w = {
+        .select = s, .report = &st->reports[report], .match = &s->match, .has_le = has_le, .e = e};
+    if (s->matched == report + 1 && s->has_le == has_le)
         return &s->match;
     match_fini(&s->match);
     s->matched = 0;
@@ -155,6 +166,7 @@ const struct match *select_series(struct select *s, struct store *st, size_t rep
                                 : walk(&w, st, report, values)))
         return NULL;
     s->matched = report + 1;
+    s->has_le = has_le;
     return &s->match;
 }
 

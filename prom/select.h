@@ -21,6 +21,7 @@ struct select {
     struct budget *budget;
     struct regex **regexes; /* by matcher; NULL: not a regular expression */
     size_t matched;         /* number of the report whose series `match` has, plus 1; 0: none yet */
+    bool has_le;            /* `match` is of metrics with BUCKET_LABEL */
     struct match match;
 };
 
@@ -28,13 +29,15 @@ struct select {
 bool select_init(struct select *s, const struct selector *selector, struct budget *b,
                  struct err *e) MUST_CHECK;
 void select_fini(struct select *s);
-/* Does the selector match a metric of this name, whatever its other labels? */
-bool select_name(const struct select *s, struct slice name, bool *matches, struct err *e) MUST_CHECK;
-bool select_metric(const struct select *s, const struct report *r, size_t measure, bool *matches,
-                   struct err *e) MUST_CHECK;
-/* Finds series like match_series(), but a SERIES_SET may be empty. The result is found once for all metrics
- * of a report, and borrowed until the call for another report. NULL on failure. */
-const struct match *select_series(struct select *s, struct store *st, size_t report,
+/* EX_USAGE: the selector names a histogram as a whole, which has no samples; the text names its parts. */
+bool select_check(const struct select *s, const struct report *r, struct err *e) MUST_CHECK;
+/* Do the matchers of a label take this value, whatever other labels say? */
+bool select_label(const struct select *s, const char *label, struct slice value, bool *matches,
+                  struct err *e) MUST_CHECK;
+/* Finds series like match_series(), but a SERIES_SET may be empty. `has_le`: of METRIC_BUCKET, so matchers of
+ * BUCKET_LABEL tell no series apart. The result is found once for all other metrics of a report, and borrowed
+ * until the next call. NULL on failure. */
+const struct match *select_series(struct select *s, struct store *st, size_t report, bool has_le,
                                   struct err *e) MUST_CHECK;
 
 /* The labels of a series, sorted by name, copied into `arena`; `metric` empty: without the metric's name. */

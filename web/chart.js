@@ -1,10 +1,10 @@
-// The chart: bars of one range, drawn by dygraphs, and the readout of the bar that the pointer or arrow keys choose.
+// The chart: bars or lines of one range, drawn by dygraphs, and the readout of the bar that the pointer or arrow keys choose.
 
 import { compactText, el, show, valueText } from "./dom.js";
 import { bucketAfter, bucketName, bucketStart, ticks, windowOf } from "./range.js";
 
 let chart = null;
-let shown = { rows: [], range: null, measure: "", addsUp: true, nowMs: 0 };
+let shown = { rows: [], range: null, measure: "", addsUp: true, lines: null, nowMs: 0 };
 let chosenMs = null; // the bucket that the pointer or the arrow keys are on
 
 function colors() {
@@ -25,6 +25,39 @@ function plotBars(e) {
   });
 }
 
+// The names of the lines stand at their right ends.
+function plotLines(e) {
+  const ctx = e.drawingContext;
+  const color = colors();
+  const center = ([ms]) => (e.dygraph.toDomXCoord(ms) + e.dygraph.toDomXCoord(bucketAfter(shown.range.step, ms))) / 2;
+  shown.lines.names.forEach((name, i) => {
+    const points = shown.rows.map((row) => [center(row), shown.lines.of.get(row[0])?.[i] ?? null])
+      .map(([x, value]) => [x, value === null ? null : e.dygraph.toDomYCoord(value)]);
+    let last = null;
+    ctx.strokeStyle = ctx.fillStyle = color(`--line-${i}`);
+    ctx.lineWidth = shown.measure.startsWith(`${name}(`) ? 2.5 : 1.5;
+    ctx.beginPath();
+    points.forEach(([x, y], at) => {
+      if (y === null) return;
+      if (at > 0 && points[at - 1][1] !== null) ctx.lineTo(x, y);
+      else ctx.moveTo(x - 0.5, y);
+      ctx.lineTo(x + 0.5, y); // a dot, if nothing is beside it
+      last = [x, y];
+    });
+    ctx.stroke();
+    if (last === null) return;
+    ctx.textAlign = "right";
+    ctx.fillText(name, last[0], last[1] - 5);
+    const chosen = points[shown.rows.findIndex(([ms]) => ms === chosenMs)];
+    if (chosen !== undefined && chosen[1] !== null) ctx.fillRect(chosen[0] - 3, chosen[1] - 3, 6, 6);
+  });
+}
+
+function plot(e) {
+  if (shown.lines === null) plotBars(e);
+  else plotLines(e);
+}
+
 // The page does not show dygraphs' legend, which would write inline styles: the page's policy forbids them.
 Dygraph.PLUGINS = Dygraph.PLUGINS.filter((p) => p !== Dygraph.Plugins.Legend);
 
@@ -32,7 +65,7 @@ function makeChart(rows, range) {
   const color = colors();
   chart = new Dygraph(el("chart"), rows, {
     labels: ["bucket", "value"],
-    plotter: plotBars,
+    plotter: plot,
     includeZero: true,
     dateWindow: range,
     gridLineColor: color("--line"),
@@ -50,14 +83,17 @@ function showReadout() {
   const { rows, range, measure } = shown;
   const at = rows.find(([ms]) => ms === chosenMs);
   const most = rows.reduce((a, b) => (a[1] === null || (b[1] !== null && b[1] > a[1]) ? b : a));
-  if (at !== undefined) show(el("readout"), `${bucketName(range.step, at[0])}: ${valueText(at[1])} ${measure}`);
+  const lines = at !== undefined && shown.lines !== null ? shown.lines.of.get(at[0]) : undefined;
+  if (lines !== undefined) show(el("readout"), `${bucketName(range.step, at[0])}: ${shown.lines.names.map((name, i) => `${name} ${valueText(lines[i])}`).join(", ")}`);
+  else if (at !== undefined) show(el("readout"), `${bucketName(range.step, at[0])}: ${valueText(at[1])} ${measure}`);
   else if (most[1] === null || most[1] === 0) show(el("readout"), `Nothing in the ${range.title}.`);
   else show(el("readout"), `Most: ${valueText(most[1])} ${measure}, ${bucketName(range.step, most[0])}`);
 }
 
 function draw() {
   if (shown.rows.length === 0) return;
-  const values = shown.rows.map(([, value]) => value ?? 0);
+  const drawn = shown.lines === null ? [] : [...shown.lines.of.values()].flat();
+  const values = [...shown.rows.map(([, value]) => value), ...drawn].map((value) => value ?? 0);
   const top = (Math.max(...values, shown.addsUp ? 4 : 0) || 1) * 1.08;
   const range = windowOf(shown.range, shown.nowMs);
   if (chart === null) makeChart(shown.rows, range);
@@ -65,9 +101,10 @@ function draw() {
   showReadout();
 }
 
-// `rows`: [start in ms, value or null], oldest first; `addsUp`: values are counts or sums.
-export function drawChart(rows, range, measure, addsUp, nowMs) {
-  shown = { rows, range, measure, addsUp, nowMs };
+// `rows`: [start in ms, value or null], oldest first; `addsUp`: values are counts or sums. `lines`: null, or what to draw instead
+// of bars: { names, of: start in ms -> a value or null for each name }.
+export function drawChart(rows, range, measure, addsUp, lines, nowMs) {
+  shown = { rows, range, measure, addsUp, lines, nowMs };
   draw();
 }
 

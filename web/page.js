@@ -13,10 +13,13 @@ const SLOW_MS = 2000; // a notice appears if an answer takes longer
 const TIMEOUT_MS = 10000;
 const REFUSED_MS = 300000; // a refused part of the view is asked again after this; another view at once
 const MEASURES = 3; // number of measures shown besides the chosen one
+const LINES = ["p50", "p95", "p99"]; // quantiles of a histogram that are drawn together
+const HIDDEN = /^p9[05]\(/, QUANTILE = /^p\d+\(/; // quantiles that need no card, beside another measure and beside lines
 
 // filters: [dimension, value]; range: a name in RANGES, or "FROM/TO" in ISO 8601
 const view = { report: null, measure: "", filters: [], range: "hour" };
 const buckets = new Map(); // start in ms -> value; null: absent
+const quantiles = new Map(); // start in ms -> the quantiles that are drawn with a chosen one, in the order of LINES
 let reports = [];
 let skewMs = 0; // the daemon's clock minus the browser's
 let wholeAt = -Infinity, restAt = -Infinity; // times at which all buckets, and the other parts, were last asked for
@@ -74,6 +77,13 @@ function question(report, measure, filters) {
 function addsUp(report, measure) {
   return /^(count$|sum\()/.test(report.expressions[report.measures.indexOf(measure)]);
 }
+
+// The measure to ask rows for: of a quantile that may be chosen, its histogram, which stands for all of these.
+function rowsMeasure() {
+  return QUANTILE.test(view.measure) ? view.measure.replace(QUANTILE, "").slice(0, -1) : view.measure;
+}
+
+const isQuantile = () => rowsMeasure() !== view.measure;
 
 function figureText(measure, value) {
   return view.report.expressions[view.report.measures.indexOf(measure)] === "sum(bytes)" ? bytesText(value) : shortText(value);
@@ -175,6 +185,7 @@ async function complete(input) {
 
 function forget() {
   buckets.clear();
+  quantiles.clear();
   wholeAt = restAt = -Infinity;
   notes = [];
   refused.clear();
@@ -188,13 +199,20 @@ function markFirst() {
 }
 
 function takeRows(answer) {
-  for (const [at, value] of answer.values) buckets.set(Date.parse(at), value);
+  const place = (measure) => 1 + answer.measures.indexOf(measure);
+  for (const row of answer.values) {
+    const ms = Date.parse(row[0]);
+    buckets.set(ms, row[place(view.measure)]);
+    if (isQuantile()) quantiles.set(ms, LINES.map((name) => row[place(`${name}(${rowsMeasure()})`)]));
+  }
   const first = isFixed() ? range().first : bucketAfter(range().step, Math.max(...buckets.keys()), 1 - range().count);
   for (const at of buckets.keys()) if (at < first) buckets.delete(at);
+  for (const at of quantiles.keys()) if (at < first) quantiles.delete(at);
   const all = rows();
   showFigure(el("now"), figureText(view.measure, all.at(-1)[1]), valueText(all.at(-1)[1]));
   if (addsUp(view.report, view.measure)) showTotal(el("sum"), view.measure, all.reduce((sum, [, value]) => sum + value, 0));
-  drawChart(all, range(), view.measure, addsUp(view.report, view.measure), nowMs());
+  const lines = isQuantile() ? { names: LINES, of: quantiles } : null;
+  drawChart(all, range(), view.measure, addsUp(view.report, view.measure), lines, nowMs());
   drawBuckets(all, range().step);
   el("chart-section").classList.remove("waiting");
   markFirst();
@@ -209,7 +227,7 @@ async function askRows() {
   const whole = Date.now() - wholeAt >= range().whole_ms;
   if (!whole && (hears() || isFixed())) return;
   const newest = ["from", String(bucketAfter(range().step, bucketStart(range().step, nowMs()), -1))];
-  const answer = await ask("query", [...question(view.report, view.measure, view.filters), ["step", range().step], ...(whole ? span() : [newest])]);
+  const answer = await ask("query", [...question(view.report, rowsMeasure(), view.filters), ["step", range().step], ...(whole ? span() : [newest])]);
   if (asked !== address({})) return; // another view was chosen meanwhile
   if (whole) {
     wholeAt = Date.now();
@@ -224,7 +242,7 @@ async function askTotals() {
   const answer = await ask("query", [...question(view.report, "all", view.filters), ...span()]);
   if (asked !== address({})) return;
   const [, ...values] = answer.values[0];
-  const others = answer.measures.filter((m) => m !== view.measure).slice(0, MEASURES);
+  const others = answer.measures.filter((m) => m !== view.measure && !(isQuantile() ? QUANTILE : HIDDEN).test(m)).slice(0, MEASURES);
   if (!addsUp(view.report, view.measure)) showTotal(el("sum"), view.measure, values[answer.measures.indexOf(view.measure)]);
   const cards = [...document.querySelectorAll("#figures .other")];
   others.forEach((measure, i) => {
@@ -370,7 +388,7 @@ function takeStatus(s) {
 function listen() {
   stream?.close();
   heardAt = -Infinity;
-  const words = new URLSearchParams([...question(view.report, view.measure, view.filters), ["step", range().step]]);
+  const words = new URLSearchParams([...question(view.report, rowsMeasure(), view.filters), ["step", range().step]]);
   const opened = new EventSource(`api/v1/stream?${words}`);
   const hear = (take) => (event) => {
     if (opened !== stream) return;

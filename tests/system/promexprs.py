@@ -159,6 +159,15 @@ class Expressions:
             return both(f"(sum by (instance, job) ({{}})) {operator} on ({names}) group_right () ({{}})", left, right)
         return both(f"({{}}) {operator} {matching}({{}})", left, right)
 
+    def quantile(self, depth):
+        """Of api:s, whose `le` makes buckets of it, though not always ones that grow; or of what has none."""
+        dice, inner = self.dice, self.vector(depth - 1)
+        if dice.random() < 0.8:
+            (matchers, is_named) = self.matchers("api:s") if dice.random() < 0.3 else ("", False)
+            inner = self.over_total("api:s", "api:s", matchers, "", is_named)
+            inner = both(dice.choice(("{}", "sum by (le) ({})", "max by (le, instance) ({})", "sum without (job) ({})")), inner)
+        return both(f"histogram_quantile({dice.choice((-1, 0, 0.1, 0.5, 0.9, 1, 2, 'NaN'))}, {{}})", inner)
+
     def call(self, depth):
         dice, inner = self.dice, self.vector(depth - 1)
         # Of a number that is no time, as NaN, Prometheus makes up the parts; the filter drops NaN.
@@ -186,6 +195,8 @@ class Expressions:
             metric = dice.choice(GAUGES)
             selector = f"{metric}{self.matchers(metric)[0]}"
             return (dice.choice((f"timestamp({selector})", f"absent({selector})")),) * 2
+        if choice < 0.95:
+            return self.quantile(depth)
         if choice < 0.96:
             return both("vector({})", self.scalar(depth - 1))
         return self.selector()

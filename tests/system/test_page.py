@@ -44,6 +44,7 @@ reports:
   pages: {by: [path]}
   status: {by: [status_class]}
   both: {by: [path, status_class], measures: {views: count, typical: mean(bytes)}}
+  sizes: {by: [path], measures: {views: count, size: histogram(bytes), visitors: distinct(host)}}
 """
 
 
@@ -336,6 +337,33 @@ class PageTest(unittest.TestCase):
         page.wait_for("document.getElementById('sum').textContent !== '–'")
         stored = self.daemon.query("both", "--measure", "typical", *self.hour(page))[0][1]
         self.assertAlmostEqual(float(stored), float(self.text(page, "sum")), delta=1e-5)
+
+    def test_quantiles_are_lines(self):
+        page = self.open(("report", "sizes"), ("measure", "p99(size)"))
+        page.wait_for("document.getElementById('sum').textContent !== '–'")
+        stored = self.daemon.query("sizes", "--measure", "size", "--step", "minute", *self.hour(page))
+        self.assertEqual([row[4] or "–" for row in reversed(stored)], page.evaluate(BUCKETS)["values"])
+        (whole,) = self.daemon.query("sizes", "--measure", "size", *self.hour(page))
+        self.assertEqual(whole[4], self.text(page, "sum"))
+        cards = page.evaluate("[...document.querySelectorAll('#figures .other')].map((c) => c.lastChild.dataset.measure)")
+        self.assertEqual(["views", "visitors"], cards)
+        at = next(i for i, row in enumerate(stored) if row[4])
+        page.evaluate("document.getElementById('chart').focus()")
+        for _ in range(len(stored) - at):  # from the newest one
+            page.press("ArrowLeft")
+        _, p50, _, p95, p99 = stored[at]
+        page.wait_for(f"document.getElementById('readout').textContent.endsWith(': p50 {p50}, p95 {p95}, p99 {p99}')")
+        drawn = page.evaluate("""[...document.querySelectorAll('#chart canvas')].flatMap((canvas) => {
+            const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+            const style = getComputedStyle(document.documentElement);
+            return [0, 1, 2].filter((line) => {
+                const rgb = [1, 3, 5].map((at) => parseInt(style.getPropertyValue(`--line-${line}`).trim().slice(at, at + 2), 16));
+                for (let i = 0; i < data.length; i += 4)
+                    if (data[i + 3] > 200 && rgb.every((part, n) => Math.abs(part - data[i + n]) < 20)) return true;
+                return false;
+            });
+        })""")
+        self.assertEqual([0, 1, 2], sorted(set(drawn)), "a colour for each line")
 
     def test_what_is_refused_is_not_asked_again(self):
         page = self.browser.open("about:blank")

@@ -153,7 +153,7 @@ class Prometheus(DaemonCase):
                 (400, "bad_data", "query", {"query": 'site:hits{a=~"("}'}),
                 (400, "bad_data", "query", {"query": 'site:hits{a=~"(?=a)"}'}),
                 (400, "bad_data", "query", {"query": "sum("}), (400, "bad_data", "series", {"match[]": "sum(a)"}),
-                (400, "bad_data", "query", {"query": "histogram_quantile(0.9, a)"}),
+                (400, "bad_data", "query", {"query": "histogram_count(a)"}),
                 (422, "execution", "query_range", {"query": "1", "start": 0, "end": 20000, "step": 1})):
             found, answer = self.ask(path, **parameters)
             self.assertEqual((status, "error", kind), (found, answer["status"], answer["errorType"]), (path, parameters))
@@ -197,7 +197,8 @@ class Prometheus(DaemonCase):
     def test_examples_of_the_document_are_answered(self):
         with open(os.path.join(ROOT, "docs/PROMETHEUS.md"), encoding="utf-8") as file:
             examples = re.findall(r"(?ms)^```promql\n(.*?)^```", file.read())
-        exprs = [expr for block in examples for expr in block.splitlines() if expr and not expr.startswith("#")]
+        exprs = [expr for block in examples for expr in block.splitlines()  # test_prom_sketches.py asks for histograms
+                 if expr and not expr.startswith("#") and "latency" not in expr]
         self.assertGreater(len(exprs), 5)
         for expr in exprs:
             self.check_answered(expr)

@@ -26,6 +26,7 @@ reports:
   site:
   pages: {by: [path]}
   status: {by: [status_class]}
+  sizes: {by: [path], measures: {size: histogram(bytes), visitors: distinct(host)}}
 query: {series_max: 40}
 """
 
@@ -136,7 +137,12 @@ class TopTest(DaemonCase):
         self.assertRegex(out[2], "^bytes of status by minute, last hour   in all 350, ")
         self.assertRegex(out[-2], "^ +300 .* 2xx$")
         self.once("--report", "none", status=EX_USAGE)
-        self.assertIn('unknown report "none": there are site, pages, status', self.err)
+        self.assertIn('unknown report "none": there are site, pages, status, sizes', self.err)
+        out = self.once("--report", "sizes", "--measure", "p99.9(size)")
+        self.assertRegex(out[2], "^p99.9.size. of sizes by minute, last hour   10, most in a minute 10")
+        self.assertRegex(out[-1], "^ +10 +- .* /")
+        self.once("--report", "sizes", "--measure", "p99.9(none)", status=EX_USAGE)
+        self.assertIn("p99.9(none)", self.err)
         self.once("--measure", "none", status=EX_USAGE)
         self.assertIn('has no measure "none"', self.err)
 
