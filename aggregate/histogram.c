@@ -121,19 +121,19 @@ struct histogram_walk histogram_walk(const struct histogram *h)
         uint32_t at = w.count;
         for (; at > 0 && w.few[at - 1].slot > h->few[w.count]; at--)
             w.few[at] = w.few[at - 1];
-        w.few[at] = (struct bucket){h->few[w.count], h->few_counts[w.count]};
+        w.few[at] = (struct histogram_bucket){h->few[w.count], h->few_counts[w.count]};
     }
     return w;
 }
 
-bool histogram_next(struct histogram_walk *w, struct bucket *b)
+bool histogram_next(struct histogram_walk *w, struct histogram_bucket *b)
 {
     while (w->counts != NULL && w->next < w->count && w->counts[w->next] == 0)
         w->next++;
     if (w->next == w->count)
         return false;
     *b = w->counts == NULL ? w->few[w->next]
-                           : (struct bucket){w->first + (int32_t)w->next, w->counts[w->next]};
+                           : (struct histogram_bucket){w->first + (int32_t)w->next, w->counts[w->next]};
     w->next++;
     return true;
 }
@@ -142,7 +142,7 @@ void histogram_pack(const struct histogram *h, struct text *out)
 {
     uint8_t bytes[2 * VARINT_BYTES_MAX];
     struct histogram_walk w = histogram_walk(h);
-    struct bucket b;
+    struct histogram_bucket b;
     for (int32_t before = INT32_MIN; histogram_next(&w, &b); before = b.slot) {
         uint8_t *p =
             varint_put(bytes, before == INT32_MIN ? varint_zigzag(b.slot) : (uint64_t)(b.slot - before - 1));
@@ -202,7 +202,7 @@ int64_t histogram_count(const struct histogram *h)
 {
     int64_t sum = 0;
     struct histogram_walk w = histogram_walk(h);
-    struct bucket b;
+    struct histogram_bucket b;
     while (histogram_next(&w, &b)) {
         if (__builtin_add_overflow(sum, b.count, &sum))
             return INT64_MAX;
@@ -245,7 +245,7 @@ int128 histogram_value(const struct histogram_layout *l, int64_t scale, int32_t 
 int32_t histogram_rank(const struct histogram *h, int64_t rank)
 {
     struct histogram_walk w = histogram_walk(h);
-    struct bucket b = {0};
+    struct histogram_bucket b = {0};
     ASSERT(rank >= 1);
     while (histogram_next(&w, &b) && rank > b.count)
         rank -= b.count;
@@ -272,7 +272,7 @@ int64_t histogram_within(const struct histogram *h, const struct histogram_layou
 {
     int64_t within = 0;
     struct histogram_walk w = histogram_walk(h);
-    struct bucket b;
+    struct histogram_bucket b;
     while (histogram_next(&w, &b))
         within += part_within(l, scale, b.slot, b.count, limit);
     return within;

@@ -101,7 +101,7 @@ bool histogram_merge(struct histogram *h, struct arena *arena, struct slice pack
 bool histogram_take(struct histogram *h, struct arena *arena, struct slice packed);
 
 /* A slot and the count of its numbers, which is above 0. */
-struct bucket {
+struct histogram_bucket {
     int32_t slot;
     int64_t count;
 };
@@ -111,12 +111,12 @@ struct histogram_walk {
     const int64_t *counts; /* NULL: the few buckets are copied */
     uint32_t count, next;
     int32_t first;
-    struct bucket few[HISTOGRAM_FEW];
+    struct histogram_bucket few[HISTOGRAM_FEW];
 };
 
 struct histogram_walk histogram_walk(const struct histogram *h);
 /* The next bucket; false: there are no more. */
-bool histogram_next(struct histogram_walk *w, struct bucket *b);
+bool histogram_next(struct histogram_walk *w, struct histogram_bucket *b);
 
 int64_t histogram_count(const struct histogram *h);
 /* What numbers of a slot count as, in units of 1/EVENT_SCALE: the middle of its bucket, in five digits. */

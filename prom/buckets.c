@@ -61,7 +61,7 @@ static bool find_extent(const struct reading *rd, int32_t *least, int32_t *most)
     *most = INT32_MIN;
     for (size_t i = 0; i < count; i++) {
         struct histogram_walk w = histogram_walk(&rd->sketches[i].histogram);
-        struct bucket b;
+        struct histogram_bucket b;
         while (histogram_next(&w, &b)) {
             *least = b.slot < *least ? b.slot : *least;
             *most = b.slot > *most ? b.slot : *most;
@@ -141,7 +141,7 @@ static void count_piece(const struct reading *rd, const struct histogram *h, int
 {
     int64_t below = 0; /* numbers in slots before the bucket `at` */
     struct histogram_walk w = histogram_walk(h);
-    struct bucket at;
+    struct histogram_bucket at;
     bool is_there = histogram_next(&w, &at);
     for (size_t b = 0; b < rd->bound_count; b++, to += stride) {
         const struct bound *bound = &rd->bounds[b];
