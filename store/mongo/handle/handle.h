@@ -104,6 +104,9 @@ struct mongo_batch {
     bson_t *commit_filter, *commit_update; /* kept for a retry */
     struct range *ranges;
     size_t range_count;
+    /* By report: the batch takes its one range out of the report again. NULL: the batch counts. Borrowed for
+     * one call of mongo/writer/take.h. */
+    const bool *taken;
 };
 
 /* Documents that a writer preallocates. */

@@ -12,6 +12,7 @@
 #include "store/mongo/send/recover.h"
 #include "store/mongo/send/send.h"
 #include "store/mongo/writer/commit.h"
+#include "store/mongo/writer/enough.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/slot.h"
 #include "store/mongo/writer/torn.h"
@@ -83,7 +84,10 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
         return false;
     m->writer.number++;
     m->writer.before = m->writer.committed;
-    mongo_write_updates(m, batch, &m->batch.log);
+    if (m->batch.taken != NULL)
+        mongo_write_opposites(m, batch, &m->batch.log);
+    else
+        mongo_write_updates(m, batch, &m->batch.log);
     m->batch.ranges = xrealloc(m->batch.ranges, (batch->range_count + 1) * sizeof *m->batch.ranges);
     memcpy(m->batch.ranges, batch->ranges, batch->range_count * sizeof *m->batch.ranges);
     m->batch.range_count = batch->range_count;
@@ -98,7 +102,8 @@ static bool begin(struct mongo_store *m, const struct batch *batch, struct err *
     ASSERT(m->batch.step <= STEP_LOGGING); /* no committed batch is left behind */
     if (!mongo_need_slot(m, e) || !claim(m, batch, e) || !mongo_raw_store(m, batch, e) ||
         (m->batch.step != STEP_LOGGING && !prepare(m, batch, e)) ||
-        (m->writer.batches_to_ask > 0 && !mongo_check_torn(m, text_slice(&m->batch.log.packed), e)))
+        (m->writer.batches_to_ask > 0 && !mongo_check_torn(m, text_slice(&m->batch.log.packed), e)) ||
+        (m->batch.taken != NULL && !mongo_check_enough(m, text_slice(&m->batch.log.packed), e)))
         return false;
     const struct mongo_open o = own_open(m, m->writer.number);
     if (!mongo_insert_log(m, &o, text_slice(&m->batch.log.packed), e))
@@ -118,9 +123,9 @@ static void note_committed(struct mongo_store *m)
     for (size_t i = 0; i < m->batch.range_count; i++) {
         struct mongo_partition *p = mongo_own_partition(m, &m->batch.ranges[i]);
         p->next = m->batch.ranges[i].to;
-        p->is_new = false;
+        p->is_new = m->batch.taken != NULL && p->next == 0;
         for (size_t r = 0; r < m->store.report_count; r++)
-            p->until[r] = p->next;
+            p->until[r] = m->batch.taken == NULL || m->batch.taken[r] ? p->next : -1;
     }
 }
 

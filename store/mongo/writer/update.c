@@ -185,12 +185,22 @@ static int64_t ms_at(const struct update *u, size_t i)
     return (uint32_t)u->m->sorting.items[i].key * report_cell_ms(&u->m->reports[u->report]);
 }
 
+/* Merges a cell; or, if the batch takes events out, its opposite. */
+static void merge_cell(const struct mongo_store *m, size_t report, const struct cell *c, int64_t *columns)
+{
+    const struct report *r = &m->reports[report];
+    int64_t opposite[REPORT_COLUMNS_MAX];
+    for (size_t i = 0; m->batch.taken != NULL && i < r->column_count; i++)
+        opposite[i] = c->value[i] == INT64_MIN ? INT64_MAX : -c->value[i];
+    report_merge(r, columns, m->batch.taken != NULL ? opposite : c->value);
+}
+
 /* Merges the cells from *i on that have the same series and time. */
 static void merge_cells(const struct mongo_store *m, size_t report, size_t count, size_t *i, int64_t *columns)
 {
     uint64_t key = m->sorting.items[*i].key;
     for (; *i < count && m->sorting.items[*i].key == key; ++*i)
-        report_merge(&m->reports[report], columns, m->sorting.cells[m->sorting.items[*i].index]->value);
+        merge_cell(m, report, m->sorting.cells[m->sorting.items[*i].index], columns);
 }
 
 /* Writes one document, from the cells from `i` on. When a bucket ends, it is written unless it has expired,
@@ -446,12 +456,22 @@ static void add_spans(struct update *u, bson_t *set, const struct range *range)
     }
 }
 
+static void end_books(struct update *u, const struct range *range, bson_t *set)
+{
+    bson_t filter = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(set, "source", range->source);
+    BSON_APPEND_UTF8(set, "partition", range->partition);
+    text_clear(&u->m->id);
+    text_printf(&u->m->id, "%s/%s", range->source, range->partition);
+    bson_append_utf8(&filter, "_id", -1, u->m->id.ptr, (int)u->m->id.len);
+    end(u, &filter, set);
+    bson_destroy(&filter);
+}
+
 static void write_books(struct update *u, const struct range *range, const struct books *books)
 {
     char name[BOOK_NAME_BYTES], latest[STORE_ENTRY_BYTES];
-    bson_t filter, set;
-    bson_init(&filter);
-    bson_init(&set);
+    bson_t set = BSON_INITIALIZER;
     begin(u);
     for (int i = 0; i < BOOK_SOURCE_COUNT; i++)
         add_entry(&u->inc, NULL, books_source_name(i, name), books->entries[i]);
@@ -465,13 +485,47 @@ static void write_books(struct update *u, const struct range *range, const struc
         mongo_set_entry(&set, NULL, store_latest_entry(range, latest), range->to);
     if (range->state != RANGE_UNCHANGED)
         mongo_set_entry(&set, NULL, STORE_STATE_ENTRY, range->state);
-    BSON_APPEND_UTF8(&set, "source", range->source);
-    BSON_APPEND_UTF8(&set, "partition", range->partition);
-    text_clear(&u->m->id);
-    text_printf(&u->m->id, "%s/%s", range->source, range->partition);
-    bson_append_utf8(&filter, "_id", -1, u->m->id.ptr, (int)u->m->id.len);
-    end(u, &filter, &set);
-    bson_destroy(&filter);
+    end_books(u, range, &set);
+    bson_destroy(&set);
+}
+
+/* Takes a stripe out of a report's books of its source. A report that counted nothing of the source has no
+ * entries afterwards: its `since` may be behind the position. */
+static void take_report_books(struct update *u, bson_t *set, const struct range *range, size_t report,
+                              const struct books *books)
+{
+    const char *key = u->m->more[report].key;
+    char path[MONGO_NAME_BYTES + 16];
+    if (u->m->batch.taken[report]) {
+        for (int i = 0; i < BOOK_REPORT_COUNT; i++)
+            add_entry(&u->inc, key, books_report_name(i),
+                      -books->entries[BOOK_SOURCE_COUNT + report * BOOK_REPORT_COUNT + (size_t)i]);
+        mongo_set_entry(set, key, "until", range->to);
+    } else if (mongo_own_partition(u->m, range)->until[report] >= 0) {
+        bson_t none = BSON_INITIALIZER;
+        snprintf(path, sizeof path, "reports.%s", key);
+        BSON_APPEND_DOCUMENT(set, path, &none);
+    }
+}
+
+/* The opposite of write_books(). */
+static void take_books(struct update *u, const struct range *range, const struct books *books)
+{
+    char name[BOOK_NAME_BYTES], latest[STORE_ENTRY_BYTES];
+    bson_t set = BSON_INITIALIZER, none = BSON_INITIALIZER;
+    begin(u);
+    if (range->to == 0) {
+        BSON_APPEND_DOCUMENT(&set, "entries", &none);
+        BSON_APPEND_DOCUMENT(&set, "reports", &none);
+    } else {
+        for (int i = 0; i < BOOK_SOURCE_COUNT; i++)
+            add_entry(&u->inc, NULL, books_source_name(i, name), -books->entries[i]);
+        for (size_t r = 0; r < books->report_count; r++)
+            take_report_books(u, &set, range, r, books);
+        if (range->latest_from >= 0)
+            mongo_set_entry(&set, NULL, store_latest_entry(range, latest), range->to);
+    }
+    end_books(u, range, &set);
     bson_destroy(&set);
 }
 
@@ -510,6 +564,20 @@ void mongo_write_counts(struct mongo_store *m, const struct batch *batch, struct
     mongo_log_begin(log);
     for (u.report = 0; u.report < m->store.report_count; u.report++)
         (void)write_report(&u, batch);
+    mongo_log_end(log);
+}
+
+void mongo_write_opposites(struct mongo_store *m, const struct batch *batch, struct mongo_log *log)
+{
+    struct update u = {.m = m, .log = log, .now_ms = clock_wall_ms(m->store.clock)};
+    mongo_log_begin(log);
+    for (u.report = 0; u.report < m->store.report_count; u.report++) {
+        if (m->batch.taken[u.report])
+            write_documents(&u, sort_cells(m, batch, u.report));
+    }
+    u.collection = MONGO_BOOKS;
+    for (size_t i = 0; i < batch->range_count; i++)
+        take_books(&u, &batch->ranges[i], &batch->books[i]);
     mongo_log_end(log);
 }
 
