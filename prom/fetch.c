@@ -523,6 +523,17 @@ static bool read_metric(struct reading rd, struct select *select, size_t report,
     return good;
 }
 
+/* Have the series from `first` on no events at the first step? */
+static bool begins_empty(const struct vector *v, size_t first)
+{
+    bool is = true;
+    for (size_t i = first; i < v->series_count && is; i++) {
+        double value = v->step_count > 0 ? vector_row(v, i)[0] : 0;
+        is = vector_is_absent(value) || value == 0;
+    }
+    return is;
+}
+
 bool fetch_run(struct fetch *fe, const struct selector *selector, enum function f,
                const struct fetch_around *around, struct vector *out, struct err *e)
 {
@@ -533,9 +544,11 @@ bool fetch_run(struct fetch *fe, const struct selector *selector, enum function 
     for (size_t i = 0; good && i < fe->store->report_count; i++) {
         const struct report *r = &fe->store->reports[i];
         for (size_t m = 0; good && m < r->measure_count; m++) {
+            size_t first = out->series_count;
             bool matches;
             good = select_metric(&select, r, m, &matches, e) &&
                    (!matches || read_metric(rd, &select, i, m, out, e));
+            fe->begins_empty[i] |= good && matches && begins_empty(out, first);
         }
     }
     select_fini(&select);
