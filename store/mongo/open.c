@@ -291,6 +291,7 @@ static const struct store_writer_ops writer_ops = {
     .housekeep = mongo_housekeep,
     .expire = mongo_expire,
     .move_back = mongo_move_back,
+    .backfills = true,
 };
 
 static const struct store_reader_ops reader_ops = {

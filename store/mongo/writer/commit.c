@@ -62,7 +62,9 @@ static void add_range(struct mongo_store *m, const struct range *range, bson_t *
     const struct mongo_partition *p = mongo_own_partition(m, range);
     BSON_APPEND_UTF8(query, mongo_partition_member(m, p, "owner"), m->writer.slot);
     BSON_APPEND_INT64(query, mongo_partition_member(m, p, "epoch"), p->epoch);
-    mongo_match_number(query, mongo_partition_member(m, p, "next"), range->from, !p->is_new);
+    mongo_match_number(query, mongo_partition_member(m, p, "next"), p->next, !p->is_new);
+    if (m->batch.backfills)
+        return; /* the position stays */
     if (m->batch.taken != NULL && range->to == 0)
         remove_position(m, p, unset);
     else

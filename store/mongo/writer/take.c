@@ -2,9 +2,7 @@
 
 #include "base/check.h"
 #include "base/failpoint.h"
-#include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
-#include "store/mongo/ledger/slots.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/apply.h"
@@ -15,24 +13,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-
-/* Another writer could count the file again while it is taken out. */
-static bool check_writers(struct mongo_store *m, struct err *e)
-{
-    bson_t ledger;
-    bool good = mongo_read_ledger(m, &ledger, e);
-    for (int i = 0; good && i < MONGO_SLOTS; i++) {
-        char slot[MONGO_SLOT_BYTES], writer[MONGO_WRITER_BYTES];
-        snprintf(slot, sizeof slot, "w%d", i);
-        if (mongo_slot_is_others(m, &ledger, slot))
-            good = err_set(e, EX_TEMPFAIL,
-                           "%s: %s counts into it, or ended less than a minute ago: stop all that count "
-                           "first",
-                           mongo_client_name(m->client), mongo_describe_writer(&ledger, slot, writer));
-    }
-    bson_destroy(&ledger);
-    return good;
-}
 
 /* ---- raw events */
 
@@ -135,7 +115,7 @@ static bool claim(struct mongo_store *m, const struct range *of, struct err *e)
 bool mongo_take_begin(struct store *st, const struct range *of, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
-    if (!check_writers(m, e) || !check_raw(m, of, e) || !check_generations(m, of, e) || !claim(m, of, e))
+    if (!mongo_check_alone(m, e) || !check_raw(m, of, e) || !check_generations(m, of, e) || !claim(m, of, e))
         return false;
     for (size_t r = 0; r < st->report_count; r++) {
         if (!mongo_note_zeros(m, r, e))
