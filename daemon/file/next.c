@@ -266,7 +266,7 @@ static const struct known_file *find_gone(const struct look *l, const struct sig
     return NULL;
 }
 
-/* The log, if only a header of it was counted, and it may have been another one that begins so: NULL: none. */
+/* The log, if only a header of it was counted, and it may be another one that begins so. NULL: none. */
 static const struct known_file *find_gap_behind_header(const struct look *l, const struct sighting *next)
 {
     const struct known_file *f = next->known;

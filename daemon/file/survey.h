@@ -16,10 +16,10 @@
  *           under another name, perhaps as a copy. Files of the same bytes are one.
  * Unknown : a rotated file that was never seen counts if it changed after the newest known one (or, where
  *           times are close, by its name), and the log is not known. If none is known any more: if it
- *           changed after the log was last counted. If it changed after this process began to look, it counts
- *           in any case: it came and was rotated between two looks. It may be a copy that is still written: so
- *           not if a known file begins with all of its first bytes. Older ones are history from before tallyd:
- *           import them.
+ *           changed after the log was last counted. If it changed after this process began to look, it
+ *           counts in any case: it came and was rotated between two looks. It may be a copy that is still
+ *           written: so not if a known file begins with all of its first bytes. Older ones are history from
+ *           before tallyd: import them.
  * Ended   : the file that was followed before ends in the batch in which its successor begins. So the store
  *           always has a followed file, from which a daemon goes on.
  * Lost    : the file that was followed is not there any more, under any name in the log's folder or
