@@ -375,6 +375,7 @@ static void answer_lost(const struct look *l, const struct known_file *lost, str
 static bool decide(struct look *l, struct survey_answer *a, struct err *e)
 {
     struct known_file *lost;
+    const struct known_file *gone;
     const struct sighting *s;
     a->unreadable = l->unreadable;
     a->why = l->unreadable_why;
@@ -393,6 +394,9 @@ static bool decide(struct look *l, struct survey_answer *a, struct err *e)
     } else if (l->at_path.head.len > 0) {
         a->what = SURVEY_LOG;
         answer_file(l, &l->at_path, a);
+    } else if ((gone = find_gap(l, &l->at_path)) != NULL) {
+        a->what = SURVEY_LOST; /* the log is empty, and may stay so */
+        answer_lost(l, gone, a);
     } else {
         find_endings(l, false, a);
     }
