@@ -30,7 +30,9 @@ static const char usage[] =
     "\n"
     "Files are known by their content, also renamed and packed. Without FILEs it looks for them where they\n"
     "were counted and where the configuration says, with their rotated ones. If a daemon runs\n"
-    "on the store, it counts them, beside its own sources, by its own configuration and with one thread.\n"
+    "on an SQLite store, it counts them, beside its own sources, by its own configuration and with one "
+    "thread.\n"
+    "In MongoDB no daemon may count meanwhile.\n"
     "\n"
     "  -c FILE            configuration with the report (default: built in)\n"
     "      --store URL    store to count into (default: sqlite:tallyd.db)\n"
@@ -286,11 +288,13 @@ static bool open_store(struct request *rq, struct err *e)
 {
     const char *url = rq->config->store.url;
     const struct report *report = find_report(rq->config, rq->name);
+    struct store_options options = setup_store(rq->config);
+    options.raw_count = 0; /* they were stored when the lines were counted first */
     if (!rq->has_daemon && report == NULL)
         return err_set(e, EX_CONFIG,
                        "found no report \"%s\" in the configuration: a report is configured first", rq->name);
     rq->store = rq->dry_run || rq->has_daemon ? store_open(url, STORE_READ, NULL, 0, e)
-                                              : store_open(url, STORE_WRITE, report, 1, e);
+                                              : store_open_with(url, STORE_WRITE, &options, report, 1, e);
     if (rq->store == NULL)
         return false;
     int n = store_find_report(rq->store, slice_text(rq->name));
@@ -303,8 +307,7 @@ static bool open_store(struct request *rq, struct err *e)
         return err_set(e, EX_NOINPUT,
                        "%s has no generation %d of report \"%s\" yet: it would be counted whole", url,
                        report->generation, rq->name);
-    return rq->dry_run || rq->has_daemon || rq->store->writer->backfills ||
-           err_set(e, EX_UNAVAILABLE, "a report can be backfilled in an SQLite store only");
+    return true;
 }
 
 /* Does a daemon write the store? */

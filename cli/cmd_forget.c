@@ -21,7 +21,7 @@ static const char usage[] =
     "\n"
     "Takes out of the store what was counted by mistake; then it may be counted anew. No daemon may count "
     "into\n"
-    "the store meanwhile.\n"
+    "the store meanwhile. In MongoDB, a command that was interrupted has taken out a part: run it again.\n"
     "\n"
     "SOURCE is a file that was counted: its path, or its name in the store (`tallyd verify` shows both). "
     "Its\n"
@@ -180,15 +180,19 @@ static bool forget_source(const struct request *rq, const struct store *reports,
                        .stop = stop_catch(),
                        .dry_run = rq->dry_run};
     struct constants constants;
-    if (reports->is_shared)
-        return err_set(
-            e, EX_UNAVAILABLE,
-            "a file can be taken out of an SQLite store only. In MongoDB, count all files but this one "
-            "into another database");
+    struct store_options options = setup_store(rq->config);
     if (rq->path == NULL && strcmp(f.path, "-") == 0)
         return err_set(e, EX_USAGE, "it came from standard input: say by --file where its lines are now");
-    struct store *st =
-        store_open(rq->config->store.url, STORE_WRITE, reports->reports, reports->report_count, e);
+    for (size_t i = 0; i < options.raw_count; i++) {
+        if (options.raws[i] != NULL && options.raws[i]->growth == RAW_DATABASE_PER_MONTH)
+            return err_set(e, EX_UNAVAILABLE,
+                           "sources.%s.raw: raw events in databases of their own are not looked for, and "
+                           "only counts can be taken out",
+                           options.raws[i]->source);
+    }
+    options.raw_count = 0; /* none is written */
+    struct store *st = store_open_with(rq->config->store.url, STORE_WRITE, &options, reports->reports,
+                                       reports->report_count, e);
     if (st == NULL)
         return false;
     setup_constants(rq->config, p->range.label, f.path, &constants);

@@ -27,6 +27,16 @@ struct counted {
     bool has_gap;
 };
 
+/* A piece of the source that is recounted at once, up to an offset. Its begin is the end of the piece before
+ * it. */
+struct piece {
+    int64_t to;
+    uint64_t tail_hash; /* of the tail_len bytes before `to` */
+    uint32_t tail_len;
+    const struct stretch *in; /* NULL: no event of it was in the future */
+    struct books books;
+};
+
 /* The source as the store knows it. */
 struct known {
     struct store *store;
@@ -42,7 +52,7 @@ static void read_source_entry(struct known *k, const char *entry, int64_t value)
 {
     char name[BOOK_NAME_BYTES];
     struct stretch s = {.to = value};
-    if (sscanf(entry, "latest.%" SCNd64 ".%" SCNd64, &s.from, &s.latest_ms) == 2) {
+    if (sscanf(entry, "latest.%" SCNd64 ".%" SCNd64, &s.from, &s.latest_ms) == 2 && s.from < s.to) {
         k->stretches = xgrow(k->stretches, &k->stretch_capacity, k->stretch_count + 1, sizeof *k->stretches);
         k->stretches[k->stretch_count++] = s;
     }
@@ -175,17 +185,32 @@ static bool check_file(const struct forget *f, struct err *e)
 struct recounting {
     struct store *store;
     const struct known *known;
-    const struct forget *forget;
+    struct forget *forget;
+    struct input *input;
     struct reader *reader;
     struct worker *worker;
-    struct books *books; /* the result */
+    struct books *books;  /* the result */
+    struct piece *pieces; /* as far as it was recounted, in order */
+    size_t piece_count, piece_capacity;
 };
 
-/* Take what the shard has out of the store. */
-static bool take_part(struct recounting *rc, struct err *e)
+/* The offset at which a piece begins. */
+static int64_t start_of(const struct recounting *rc, size_t piece)
+{
+    return piece > 0 ? rc->pieces[piece - 1].to : 0;
+}
+
+/* Note what the shard has as a piece, and hand its cells to the store. */
+static bool end_piece(struct recounting *rc, const struct stretch *in, struct err *e)
 {
     struct shard *shard = rc->worker->lane.shard;
-    shard_take_books(shard, rc->books);
+    struct piece piece = {.to = reader_offset(rc->reader), .in = in};
+    piece.tail_hash = identity_tail(reader_tail(rc->reader), &piece.tail_len);
+    books_init(&piece.books, rc->store->report_count);
+    shard_take_books(shard, &piece.books);
+    books_add(rc->books, &piece.books);
+    rc->pieces = xgrow(rc->pieces, &rc->piece_capacity, rc->piece_count + 1, sizeof *rc->pieces);
+    rc->pieces[rc->piece_count++] = piece;
     struct part *part = shard_seal(shard);
     const struct batch batch = {.parts = &part, .part_count = 1};
     bool good = store_forget(rc->store, &batch, rc->known->takes, e);
@@ -193,22 +218,45 @@ static bool take_part(struct recounting *rc, struct err *e)
     return good;
 }
 
-/* Recount up to an offset. */
-static bool recount_to(struct recounting *rc, int64_t to, int64_t latest_ms, struct err *e)
+/* Does the piece that is recounted end here? Each is a batch of a server's store, so it has at most as much
+ * input as a batch of an import. */
+static bool is_piece_full(const struct recounting *rc)
 {
+    int64_t bytes = reader_offset(rc->reader) - start_of(rc, rc->piece_count);
+    return shard_is_full(rc->worker->lane.shard) ||
+           (store_forgets_by_stripes(rc->store) && bytes >= rc->forget->config->aggregate.batch_bytes);
+}
+
+/* Recount up to an offset. `in`: the stretch in which all of that lies; NULL: none. `whole`: as one piece. */
+static bool recount_to(struct recounting *rc, int64_t to, const struct stretch *in, bool whole, struct err *e)
+{
+    const int64_t latest_ms = in != NULL ? in->latest_ms : INT64_MAX;
     enum reader_result result;
     reader_end_at(rc->reader, to);
     while ((result = reader_next(rc->reader, &rc->worker->block, WAIT_MS, e)) != READER_END) {
         if (result == READER_FAILED)
             return err_prefix(e, "%s", rc->forget->path);
         if (atomic_load(rc->forget->stop))
-            return err_set(e, EX_TEMPFAIL, "interrupted; nothing was changed");
+            return err_set(e, EX_TEMPFAIL,
+                           whole ? "interrupted: run the same command again, which resumes"
+                                 : "interrupted; nothing was changed");
         if (result == READER_BLOCK)
             worker_count(rc->worker, latest_ms);
-        if (shard_is_full(rc->worker->lane.shard) && !take_part(rc, e))
+        if (!whole && is_piece_full(rc) && !end_piece(rc, in, e))
             return false;
     }
-    return true;
+    return whole || reader_offset(rc->reader) == start_of(rc, rc->piece_count) || end_piece(rc, in, e);
+}
+
+/* Is the end of what was recounted the end that is known? */
+static bool check_end(const struct recounting *rc, int64_t to, uint64_t tail_hash, uint32_t tail_len,
+                      struct err *e)
+{
+    uint32_t len;
+    uint64_t hash = identity_tail(reader_tail(rc->reader), &len);
+    return (reader_offset(rc->reader) == to && len == tail_len && hash == tail_hash) ||
+           err_set(e, EX_DATAERR, "%s has changed before byte %" PRId64 " since it was counted",
+                   rc->forget->path, to);
 }
 
 /* Recount all stretches: those with events in the future, and those between them. */
@@ -219,29 +267,111 @@ static bool recount_all(struct recounting *rc, struct err *e)
         const struct stretch *s = &rc->known->stretches[i];
         if (s->from < reader_offset(rc->reader) || s->to > range->to)
             return err_set(e, EX_DATAERR, "its books contradict each other: verify the store");
-        if (!recount_to(rc, s->from, INT64_MAX, e) || !recount_to(rc, s->to, s->latest_ms, e))
+        if (!recount_to(rc, s->from, NULL, false, e) || !recount_to(rc, s->to, s, false, e))
             return false;
     }
-    if (!recount_to(rc, range->to, INT64_MAX, e) || !take_part(rc, e))
+    return recount_to(rc, range->to, NULL, false, e) &&
+           check_end(rc, range->to, range->tail_hash, range->tail_len, e);
+}
+
+/* Recount one piece again, and have the store take it out. */
+static bool take_piece(struct recounting *rc, size_t i, struct err *e)
+{
+    const struct piece *piece = &rc->pieces[i], *before = i > 0 ? &rc->pieces[i - 1] : NULL;
+    const int64_t from = start_of(rc, i);
+    struct range range = *rc->known->range;
+    struct books books;
+    range.from = piece->to;
+    range.to = from;
+    range.tail_hash = before != NULL ? before->tail_hash : 0;
+    range.tail_len = before != NULL ? before->tail_len : 0;
+    range.latest_from = piece->in != NULL ? piece->in->from : -1;
+    range.latest_ms = piece->in != NULL ? piece->in->latest_ms : range.latest_ms;
+    books_init(&books, rc->store->report_count);
+    bool good = (from == 0 || reader_skip(rc->reader, from, e)) &&
+                recount_to(rc, piece->to, piece->in, true, e) &&
+                check_end(rc, piece->to, piece->tail_hash, piece->tail_len, e);
+    shard_take_books(rc->worker->lane.shard, &books);
+    if (good && memcmp(books.entries, piece->books.entries,
+                       books_count(books.report_count) * sizeof *books.entries) != 0)
+        good = err_set(e, EX_DATAERR, "%s has changed meanwhile", rc->forget->path);
+    struct part *part = shard_seal(rc->worker->lane.shard);
+    const struct batch batch = {
+        .ranges = &range, .books = &books, .range_count = 1, .parts = &part, .part_count = 1};
+    good = good && store_forget_stripe(rc->store, &batch, rc->known->takes, e);
+    shard_give_back(rc->worker->lane.shard, part);
+    books_fini(&books);
+    return good;
+}
+
+/* Take out a source of which nothing was counted, or nothing that is still there. */
+static bool take_nothing(struct recounting *rc, struct err *e)
+{
+    struct range range = *rc->known->range;
+    struct books books;
+    const struct batch batch = {.ranges = &range, .books = &books, .range_count = 1};
+    range.from = range.to;
+    range.to = 0;
+    range.latest_from = -1;
+    books_init(&books, rc->store->report_count);
+    bool good = store_forget_stripe(rc->store, &batch, rc->known->takes, e);
+    books_fini(&books);
+    return good;
+}
+
+static bool open_reader(struct recounting *rc, struct err *e)
+{
+    struct input *in = input_open(rc->forget->path, e);
+    if (in == NULL)
         return false;
-    uint32_t len;
-    uint64_t hash = identity_tail(reader_tail(rc->reader), &len);
-    return (reader_offset(rc->reader) == range->to && len == range->tail_len && hash == range->tail_hash) ||
-           err_set(e, EX_DATAERR, "%s has changed before byte %" PRId64 " since it was counted",
-                   rc->forget->path, range->to);
+    input_stop_by(in, rc->forget->stop);
+    rc->input = in;
+    rc->reader = reader_new(in, (size_t)rc->forget->config->limits.line_max, LAST_LINE_TAKE);
+    if (decode_heeds_directives(rc->forget->decode))
+        reader_heed_directives(rc->reader);
+    return true;
+}
+
+static void close_reader(struct recounting *rc)
+{
+    reader_free(rc->reader);
+    input_close(rc->input);
+    rc->reader = NULL;
+    rc->input = NULL;
 }
 
 static bool recount_file(struct recounting *rc, struct err *e)
+{
+    if (!open_reader(rc, e))
+        return false;
+    bool good = recount_all(rc, e);
+    close_reader(rc);
+    return good;
+}
+
+/* Take out the pieces, from the last one to the first. */
+static bool take_pieces(struct recounting *rc, struct err *e)
+{
+    bool good = rc->piece_count > 0 || take_nothing(rc, e);
+    for (size_t i = rc->piece_count; good && i-- > 0;) {
+        good = open_reader(rc, e);
+        if (good) {
+            good = take_piece(rc, i, e);
+            close_reader(rc);
+        }
+    }
+    return good;
+}
+
+/* `fn`: what is done with a worker. */
+static bool with_worker(struct recounting *rc, bool (*fn)(struct recounting *rc, struct err *e),
+                        struct err *e)
 {
     const struct config *c = rc->forget->config;
     const struct pipeline_options options = setup_pipeline(c, 1);
     const atomic_bool abandon = false;
     struct worker worker;
     struct lanes lanes;
-    struct input *in = input_open(rc->forget->path, e);
-    if (in == NULL)
-        return false;
-    input_stop_by(in, rc->forget->stop);
     lanes_init(&lanes, options.clock);
     const struct worker_options own = {.decode = rc->forget->decode,
                                        .line_max = options.line_max,
@@ -250,16 +380,10 @@ static bool recount_file(struct recounting *rc, struct err *e)
     worker_init(&worker, 0, &lanes, rc->store->reports, rc->store->report_count, &own);
     worker_set_decode(&worker, rc->forget->decode, rc->forget->constants);
     rc->worker = &worker;
-    rc->reader = reader_new(in, options.line_max, LAST_LINE_TAKE);
-    if (decode_heeds_directives(rc->forget->decode))
-        reader_heed_directives(rc->reader);
-    bool good = recount_all(rc, e);
-    reader_free(rc->reader);
+    bool good = fn(rc, e);
     worker_fini(&worker);
     lanes_fini(&lanes);
-    input_close(in);
     rc->worker = NULL;
-    rc->reader = NULL;
     return good;
 }
 
@@ -293,16 +417,37 @@ static bool check_books(const struct forget *f, const struct known *k, struct er
     return true;
 }
 
+static bool take_file(struct recounting *rc, struct err *e)
+{
+    struct forget *f = rc->forget;
+    if (!recount_file(rc, e) || !check_books(f, rc->known, e))
+        return false;
+    if (f->dry_run)
+        return true;
+    return store_forgets_by_stripes(rc->store) ? take_pieces(rc, e)
+                                               : store_forget_end(rc->store, rc->known->range, e);
+}
+
+/* Without reports nothing was counted that is still there, and nothing is counted again. */
+static bool take(struct recounting *rc, struct err *e)
+{
+    if (rc->store->report_count > 0)
+        return with_worker(rc, take_file, e);
+    if (rc->forget->dry_run)
+        return true;
+    return store_forgets_by_stripes(rc->store) ? take_nothing(rc, e)
+                                               : store_forget_end(rc->store, rc->known->range, e);
+}
+
 static bool take_out(struct forget *f, struct store *st, const struct known *k, struct err *e)
 {
     struct recounting rc = {.store = st, .known = k, .forget = f, .books = &f->books};
-    /* Without reports nothing was counted that is still there. */
-    bool good = store_forget_begin(st, k->range, e) &&
-                (st->report_count == 0 || (recount_file(&rc, e) && check_books(f, k, e)));
-    if (good && !f->dry_run)
-        good = store_forget_end(st, k->range, e);
+    bool good = store_forget_begin(st, k->range, e) && take(&rc, e);
     if (!good || f->dry_run)
         store_forget_undo(st);
+    for (size_t i = 0; i < rc.piece_count; i++)
+        books_fini(&rc.pieces[i].books);
+    free(rc.pieces);
     return good;
 }
 

@@ -5,7 +5,10 @@
  *          reason, events counted and filtered by each report. So decoding and filters are those of then.
  * Refused: a file that is away or was changed; a report that counted only a part of the file, or has min, max
  *          or last; late events, and series that went to `other`: nothing tells which ones.
- * Memory : one shard, as a thread of an import.
+ * Order  : the file is counted once, before anything is written. A server's store then takes it out piece by
+ *          piece, each counted once more, from its end to its begin (store/forget.h). A packed file is read
+ *          from its start for each piece.
+ * Memory : one shard, as a thread of an import; some hundred bytes for each piece.
  */
 #pragma once
 
@@ -21,7 +24,7 @@ struct forget {
     const char *path;                  /* where its lines are now */
     const struct decode *decode;       /* as when it was counted */
     const struct constants *constants; /* fields of its events; NULL: none */
-    const atomic_bool *stop;           /* EX_TEMPFAIL once it is true; nothing is changed then */
+    const atomic_bool *stop;           /* EX_TEMPFAIL once it is true; the same command resumes */
     bool dry_run;                      /* do everything but the commit */
     struct books books;                /* result: what was taken out; books_fini() frees it */
 };

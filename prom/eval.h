@@ -32,6 +32,7 @@ struct eval_answer {
     int64_t from_ms, step_ms;
     struct vector vector;
     bool is_cut;        /* there are more series than the client wants */
+    bool *begins_empty; /* by report of the store: fetch.h; in `arena` */
     struct arena arena; /* memory of the labels */
 };
 

@@ -414,6 +414,17 @@ static bool read_metric(struct reading rd, struct select *select, size_t report,
     return good;
 }
 
+/* Have the series from `first` on no events at the first step? */
+static bool begins_empty(const struct vector *v, size_t first)
+{
+    bool is = true;
+    for (size_t i = first; i < v->series_count && is; i++) {
+        double value = v->step_count > 0 ? vector_row(v, i)[0] : 0;
+        is = vector_is_absent(value) || value == 0;
+    }
+    return is;
+}
+
 static bool read_report(const struct reading *rd, struct select *select, size_t report, struct vector *out,
                         struct err *e)
 {
@@ -421,9 +432,11 @@ static bool read_report(const struct reading *rd, struct select *select, size_t 
     struct metric metric;
     bool good = select_check(select, r, e);
     for (size_t i = 0; good && names_metric(r, i, &metric); i++) {
+        size_t first = out->series_count;
         bool matches;
         good = select_label(select, METRIC_LABEL, slice_text(metric.name), &matches, e) &&
                (!matches || read_metric(*rd, select, report, &metric, out, e));
+        rd->fetch->begins_empty[report] |= good && matches && begins_empty(out, first);
     }
     return good;
 }

@@ -55,11 +55,12 @@ static void keep(struct missed_cache *cache, const char *report, int64_t now_ms,
 static bool add_up(struct store *st, size_t report, struct missed *missed, struct err *e)
 {
     struct backfill_plan plan = {0};
-    *missed = (struct missed){.can_be_filled = !st->is_shared};
+    *missed = (struct missed){0};
     bool good = backfill_plan(&plan, st, report, e);
     for (size_t i = 0; good && i < plan.stretch_count; i++) {
         missed->sources += i == 0 || plan.stretches[i].position != plan.stretches[i - 1].position;
         missed->offsets += plan.stretches[i].to - plan.stretches[i].from;
+        missed->can_be_filled |= plan.positions[plan.stretches[i].position].range.partition[0] == '\0';
     }
     backfill_plan_fini(&plan);
     return good;

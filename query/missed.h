@@ -1,6 +1,6 @@
 /* missed.h - the note that a report did not count all records of its sources: it was configured later, or not
- * all the time. An answer that begins empty has this note, since its zeros may be no counts. Called by
- * query_run() and prom_api.c.
+ * all the time. An answer that begins empty has this note (in PromQL: the answer of a range), since its zeros
+ * may be no counts. Called by query_run() and prom_api.c.
  *
  * Cost   : it reads all positions and books of the store. Callers that are asked often share a cache.
  * Threads: any may use a cache.
@@ -20,7 +20,7 @@
 struct missed {
     size_t sources;     /* 0: it counted all */
     int64_t offsets;    /* bytes of files, or records of topics */
-    bool can_be_filled; /* whether `tallyd backfill` may count them */
+    bool can_be_filled; /* whether `tallyd backfill` may count some of them: of files */
 };
 
 struct missed_cache {

@@ -11,7 +11,7 @@ static const struct store_forget_ops *ops_of(const struct store *st)
 
 static bool refuse(struct err *e)
 {
-    return err_set(e, EX_UNAVAILABLE, "this kind of store takes no files out again: only SQLite stores do");
+    return err_set(e, EX_UNAVAILABLE, "this kind of store takes no files out again");
 }
 
 bool store_forget_begin(struct store *st, const struct range *of, struct err *e)
@@ -22,6 +22,16 @@ bool store_forget_begin(struct store *st, const struct range *of, struct err *e)
 bool store_forget(struct store *st, const struct batch *batch, const bool *reports, struct err *e)
 {
     return ops_of(st)->take(st, batch, reports, e);
+}
+
+bool store_forgets_by_stripes(const struct store *st)
+{
+    return ops_of(st)->stripe != NULL;
+}
+
+bool store_forget_stripe(struct store *st, const struct batch *batch, const bool *reports, struct err *e)
+{
+    return ops_of(st)->stripe(st, batch, reports, e);
 }
 
 bool store_forget_end(struct store *st, const struct range *of, struct err *e)

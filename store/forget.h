@@ -1,14 +1,21 @@
 /* forget.h - takes counts out of a store: those of one file, or of a generation of a report. `tallyd forget`
  * calls it, on a STORE_WRITE handle (store.h). Every function with a struct err may fail.
  *
- * Source : between store_forget_begin() and store_forget_end() the caller counts the file's lines again, and
- *          hands over the cells that were once applied. One transaction takes out the cells, the position and
- *          the books; a crash before its end changes nothing.
+ * Source : after store_forget_begin() the caller counts the file's lines again, and hands over the cells that
+ *          were once applied by store_forget().
+ *          - SQLite: one transaction takes out the cells, the position and the books; store_forget_end()
+ *            commits it. A crash before its end changes nothing.
+ *          - A server (store_forgets_by_stripes()): store_forget() only looks whether the documents have the
+ *            cells. The caller then counts the file stripe by stripe once more, from its end to its begin.
+ *            store_forget_stripe() takes out each, and moves the position back, in one commit. After a crash
+ *            the file is counted up to the position, as if its rest had never been read: run it again.
  * Exact  : every bucket that has not expired has all events that ever came, so it has those of the file.
- *          Expired buckets are deleted first: a watermark that is ahead of all remaining events moves back
- *          (store_move_back()). The series stay known, without counts.
+ *          SQLite deletes expired buckets first: a watermark that is ahead of all remaining events moves back
+ *          (store_move_back()). A server keeps the file's documents, with zeros, so it does not move back.
+ *          The series stay known, without counts.
  * Errors : EX_DATAERR: a cell is not in the store, or less of it. EX_UNAVAILABLE: this kind of store takes
- *          nothing out. After any error the caller must call store_forget_undo().
+ *          nothing out, or raw events of the source are stored. EX_TEMPFAIL: another writer lives. After any
+ *          error the caller must call store_forget_undo().
  */
 #pragma once
 
@@ -26,6 +33,7 @@ struct store_forget_ops {
     bool (*begin)(struct store *st, const struct range *of, struct err *e);
     bool (*take)(struct store *st, const struct batch *batch, const bool *reports, struct err *e);
     bool (*end)(struct store *st, const struct range *of, struct err *e);
+    bool (*stripe)(struct store *st, const struct batch *batch, const bool *reports, struct err *e);
     void (*undo)(struct store *st);
     bool (*drop)(struct store *st, const char *report, int generation, bool dry_run,
                  struct store_dropped *dropped, struct err *e);
@@ -37,6 +45,15 @@ bool store_forget_begin(struct store *st, const struct range *of, struct err *e)
 /* Take the cells of a batch's parts out of the reports whose place in `reports` is true. Ranges and books of
  * the batch are not read. Parts may be given back to their shards afterwards. */
 bool store_forget(struct store *st, const struct batch *batch, const bool *reports, struct err *e) MUST_CHECK;
+/* Does the store take out a file in several commits? If not, store_forget_end() does all at once. */
+bool store_forgets_by_stripes(const struct store *st);
+/* Take the one range of a batch out of the reports whose place in `reports` is true, and commit; durable on
+ * return. The range goes back, from `from`, the source's position, to `to`; its tail is that before `to`. If
+ * all of it lies in a stretch of the books (latest.FROM.MS), latest_from and latest_ms name that; otherwise
+ * latest_from is -1. The books are those of the stripe. `to` 0: position and books of the source are gone
+ * afterwards. Pre: the parts are of the shard whose cells store_forget() has seen. */
+bool store_forget_stripe(struct store *st, const struct batch *batch, const bool *reports,
+                         struct err *e) MUST_CHECK;
 /* Delete the position and the books of the source, and commit; durable on return. */
 bool store_forget_end(struct store *st, const struct range *of, struct err *e) MUST_CHECK;
 /* Undo everything since store_forget_begin(). */

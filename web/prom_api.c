@@ -28,6 +28,7 @@ struct call {
     struct text *out;   /* gets the data */
     bool is_cut;        /* a limit has cut the data */
     const char *limit;  /* that limit, as the warning names it */
+    struct text notes;  /* further warnings, as JSON: each with a comma before it */
 };
 
 /* Adds the data to `out`. EX_USAGE and EX_UNAVAILABLE become 422; BAD_PARAMETER becomes 400. */
@@ -131,6 +132,28 @@ static bool get_list(struct call *c, struct list_ask *ask, struct slice selector
 
 /* ---- calls */
 
+/* A range that begins without events may begin before a report was counted. An instant has no begin: there
+ * may only be no events. */
+static bool note_missed(struct call *c, const struct eval_question *q, const struct eval_answer *a,
+                        struct err *e)
+{
+    bool good = true;
+    for (size_t r = 0; q->step_ms > 0 && good && r < c->store->report_count; r++) {
+        struct missed missed;
+        struct text note = {0};
+        if (!a->begins_empty[r])
+            continue;
+        good = missed_find(c->store, r, &c->api->missed, clock_wall_ms(c->api->clock), &missed, e);
+        if (good && missed.sources > 0) {
+            missed_note(&missed, slice_text(c->store->reports[r].name), &note);
+            text_putc(&c->notes, ',');
+            text_json(&c->notes, text_slice(&note));
+        }
+        text_fini(&note);
+    }
+    return good;
+}
+
 static bool evaluate(struct call *c, struct eval_question *q, struct err *e)
 {
     struct eval_answer a;
@@ -146,12 +169,14 @@ static bool evaluate(struct call *c, struct eval_question *q, struct err *e)
         return false;
     c->is_cut = a.is_cut;
     c->limit = "";
-    bool good = write_answer(&a, c->limits.bytes_max, c->out);
+    bool good = note_missed(c, q, &a, e);
+    if (good && !write_answer(&a, c->limits.bytes_max, c->out))
+        good = err_set(e, EX_UNAVAILABLE,
+                       "the answer is longer than %" PRIu64
+                       " bytes (query.response_max): ask for fewer series, or by a longer step",
+                       c->limits.bytes_max);
     eval_fini(&a);
-    return good || err_set(e, EX_UNAVAILABLE,
-                           "the answer is longer than %" PRIu64
-                           " bytes (query.response_max): ask for fewer series, or by a longer step",
-                           c->limits.bytes_max);
+    return good;
 }
 
 static bool call_query(struct call *c, struct err *e)
@@ -269,6 +294,15 @@ static void fail(struct reply *rp, const struct err *e)
     text_puts(&rp->body, "}\n");
 }
 
+static void end_answer(struct call *c)
+{
+    if (c->is_cut)
+        text_printf(&c->notes, ",\"results truncated due to limit%s\"", c->limit);
+    if (c->notes.len > 0)
+        text_printf(c->out, ",\"warnings\":[%s]", c->notes.ptr + 1);
+    text_puts(c->out, "}\n");
+}
+
 static void run(struct call *c, call_fn *answer, struct reply *rp)
 {
     struct err e;
@@ -282,12 +316,11 @@ static void run(struct call *c, call_fn *answer, struct reply *rp)
     text_puts(&rp->body, "{\"status\":\"success\",\"data\":");
     c->out = &rp->body;
     bool good = answer(c, &e);
-    if (!good)
-        fail(rp, &e);
-    else if (c->is_cut)
-        text_printf(&rp->body, ",\"warnings\":[\"results truncated due to limit%s\"]}\n", c->limit);
+    if (good)
+        end_answer(c);
     else
-        text_puts(&rp->body, "}\n");
+        fail(rp, &e);
+    text_fini(&c->notes);
     readers_give(&c->api->readers, c->store, good || e.code == BAD_PARAMETER || api_is_of_question(&e));
 }
 

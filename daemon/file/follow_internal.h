@@ -77,6 +77,7 @@ struct followed {
     int64_t before_size;   /* its size when it was left */
     int64_t before_ms;     /* monotonic time at which it was left */
     int64_t looked_ms;     /* monotonic time of the last survey */
+    int64_t begun_ns;      /* wall clock of the first survey */
     int64_t missing_ms;    /* monotonic time since which the followed file is missed; 0: it is not */
     struct range range;    /* of the source; `to`: end of what was added to a batch */
     struct identity head;  /* hash of the file's first bytes */

@@ -64,6 +64,44 @@ static bool find_anywhere(struct look *l, const struct known_file *f, struct err
     return true;
 }
 
+/* Is no file sighted of a number between two? */
+static bool is_number_missing(const struct look *l, int64_t after, int64_t before)
+{
+    for (int64_t number = after + 1; number < before; number++) {
+        bool is_there = false;
+        for (size_t i = 0; i < l->count && !is_there; i++)
+            is_there = l->rotated[i].file.number == number;
+        if (!is_there)
+            return true;
+    }
+    return false;
+}
+
+/* Is a number missing before the log, although a rotated file changed since `f` was counted? */
+static bool is_gap_since(const struct look *l, const struct known_file *f)
+{
+    bool is = false;
+    for (size_t i = 0; i < l->count; i++) {
+        const struct sighting *s = &l->rotated[i];
+        if (s->is_foreign)
+            continue;
+        if (s->file.number == 0)
+            return false; /* numbers begin at 0 here */
+        is = is || (s->file.number > 1 && s->file.changed_ns >= look_counted_ns(l, f) &&
+                    is_number_missing(l, 0, s->file.number));
+    }
+    return is;
+}
+
+/* Is it only there under a name that rotation does not give? */
+static bool is_only_foreign(const struct look *l, const struct known_file *f)
+{
+    bool is = l->at_path.known != f;
+    for (size_t i = 0; i < l->count; i++)
+        is = is && (l->rotated[i].known != f || l->rotated[i].is_foreign);
+    return is;
+}
+
 /* Find the followed files that are neither there nor known to have ended. *lost: one of them; NULL: none. */
 static bool find_lost(struct look *l, struct known_file **lost, struct err *e)
 {
@@ -74,7 +112,7 @@ static bool find_lost(struct look *l, struct known_file **lost, struct err *e)
             continue;
         if (!find_anywhere(l, f, e))
             return false;
-        if (!is_sighted(l, f))
+        if (!is_sighted(l, f) || (is_only_foreign(l, f) && is_gap_since(l, f)))
             *lost = f;
     }
     return true;
@@ -106,11 +144,26 @@ static int64_t newest_known_ns(const struct look *l)
     return newest_ns;
 }
 
+/* Did the file come after this process had begun to look? The log may have been rotated again since. It is no
+ * copy that is still written: a known file would have all of its first bytes. */
+static bool came_since_begin(const struct look *l, const struct sighting *s)
+{
+    bool came = l->log->begun_ns > 0 && s->file.changed_ns > l->log->begun_ns && s->head.len > 0 &&
+                !s->is_read && !s->is_foreign;
+    for (size_t i = 0; came && i <= l->count; i++) {
+        const struct sighting *other = i < l->count ? &l->rotated[i] : &l->at_path;
+        came = other->known == NULL || other->head.len < s->head.len || !look_begin_alike(s, other);
+    }
+    return came;
+}
+
 /* Is the file newer than those that were counted? Times tell, since numbers may rise or fall. But a
  * server may write to a renamed file for a while: if times are close, names tell, too. */
 static bool is_since(const struct look *l, size_t i, int64_t known_ns)
 {
     int64_t changed_ns = l->rotated[i].file.changed_ns;
+    if (came_since_begin(l, &l->rotated[i]))
+        return true;
     if (l->at_path.known != NULL)
         return false;
     if (known_ns < 0)
@@ -213,17 +266,14 @@ static const struct known_file *find_gone(const struct look *l, const struct sig
     return NULL;
 }
 
-/* Is no file sighted of a number between two? */
-static bool is_number_missing(const struct look *l, int64_t after, int64_t before)
+/* The log, if only a header of it was counted, and it may be another one that begins so. NULL: none. */
+static const struct known_file *find_gap_behind_header(const struct look *l, const struct sighting *next)
 {
-    for (int64_t number = after + 1; number < before; number++) {
-        bool is_there = false;
-        for (size_t i = 0; i < l->count && !is_there; i++)
-            is_there = l->rotated[i].file.number == number;
-        if (!is_there)
-            return true;
-    }
-    return false;
+    const struct known_file *f = next->known;
+    bool may_be_other = next == &l->at_path && f != NULL && is_followed(l, f) && next->has_more &&
+                        f->head.len < IDENTITY_PREFIX_BYTES_MAX &&
+                        survey_end_of(l->survey, f) == RANGE_UNCHANGED;
+    return may_be_other && is_gap_since(l, f) ? f : NULL;
 }
 
 /* The newest known file before the next one, if a number between theirs is missing. Files between them that
@@ -292,6 +342,7 @@ static void answer_file(const struct look *l, const struct sighting *s, struct s
         a->range.state = RANGE_FOLLOWED + l->log->host * KNOWN_HOST;
     const struct known_file *gone = find_gone(l, s);
     gone = gone != NULL ? gone : find_gap(l, s);
+    gone = gone != NULL ? gone : find_gap_behind_header(l, s);
     gone = gone != NULL ? gone : find_unsure(l);
     gone = gone != NULL ? gone : find_misplaced(l, s);
     a->has_gap = gone != NULL;
@@ -324,6 +375,7 @@ static void answer_lost(const struct look *l, const struct known_file *lost, str
 static bool decide(struct look *l, struct survey_answer *a, struct err *e)
 {
     struct known_file *lost;
+    const struct known_file *gone;
     const struct sighting *s;
     a->unreadable = l->unreadable;
     a->why = l->unreadable_why;
@@ -342,6 +394,9 @@ static bool decide(struct look *l, struct survey_answer *a, struct err *e)
     } else if (l->at_path.head.len > 0) {
         a->what = SURVEY_LOG;
         answer_file(l, &l->at_path, a);
+    } else if ((gone = find_gap(l, &l->at_path)) != NULL) {
+        a->what = SURVEY_LOST; /* the log is empty, and may stay so */
+        answer_lost(l, gone, a);
     } else {
         find_endings(l, false, a);
     }

@@ -90,6 +90,8 @@ static bool is_name_open(void *context, const char *source)
 
 static bool look(struct follow *fo, struct followed *f, struct survey_answer *a, struct err *e)
 {
+    if (f->begun_ns == 0)
+        f->begun_ns = clock_wall_ms(fo->feed.shared->lanes.clock) * 1000000;
     const struct survey_log log = {.path = f->path,
                                    .olddir = f->of->config->olddir,
                                    .is_log = follow_has_log,
@@ -97,6 +99,7 @@ static bool look(struct follow *fo, struct followed *f, struct survey_answer *a,
                                    .context = fo,
                                    .host = fo->host,
                                    .future_max_ms = fo->feed.shared->future_max_ms,
+                                   .begun_ns = f->begun_ns,
                                    .input = f->source.in,
                                    .held_fd = f->before != NULL ? input_held_fd(f->before) : -1,
                                    .is_held_next = f->before_came_next};

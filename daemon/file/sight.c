@@ -199,8 +199,7 @@ void sighting_fini(struct sighting *s)
     *s = (struct sighting){0};
 }
 
-/* Do two files begin alike, as far as the shorter one goes? That one may be a copy. */
-static bool begin_alike(const struct sighting *a, const struct sighting *b)
+bool look_begin_alike(const struct sighting *a, const struct sighting *b)
 {
     size_t len = a->head.len < b->head.len ? a->head.len : b->head.len;
     return len > 0 && memcmp(a->bytes, b->bytes, len) == 0;
@@ -222,7 +221,8 @@ static bool is_ended(const struct look *l, const struct known_file *f)
 static void resolve(const struct look *l, struct sighting *older, struct sighting *newer)
 {
     bool is_longer = older->has_more && !newer->has_more && newer->head.len < IDENTITY_PREFIX_BYTES_MAX;
-    if (older->known == NULL || older->known != newer->known || (begin_alike(older, newer) && !is_longer))
+    if (older->known == NULL || older->known != newer->known ||
+        (look_begin_alike(older, newer) && !is_longer))
         return;
     int64_t counted_ns = look_counted_ns(l, older->known);
     bool may_be_new = older->file.changed_ns >= counted_ns && newer->file.changed_ns >= counted_ns &&
@@ -307,7 +307,7 @@ static void sight_held(struct look *l)
     size_t at = l->count - 1;
     struct sighting held = l->rotated[at];
     for (size_t i = 0; i < at && !is_listed; i++)
-        is_listed = begin_alike(&l->rotated[i], &held);
+        is_listed = look_begin_alike(&l->rotated[i], &held);
     if (is_listed) {
         sighting_fini(&l->rotated[--l->count]);
         return;

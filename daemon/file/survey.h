@@ -16,12 +16,18 @@
  *           under another name, perhaps as a copy. Files of the same bytes are one.
  * Unknown : a rotated file that was never seen counts if it changed after the newest known one (or, where
  *           times are close, by its name), and the log is not known. If none is known any more: if it
- *           changed after the log was last counted. Older ones are history from before tallyd: import them.
+ *           changed after the log was last counted. If it changed after this process began to look, it
+ *           counts in any case: it came and was rotated between two looks. It may be a copy that is still
+ *           written: so not if a known file begins with all of its first bytes. Older ones are history from
+ *           before tallyd: import them.
  * Ended   : the file that was followed before ends in the batch in which its successor begins. So the store
  *           always has a followed file, from which a daemon goes on.
  * Lost    : the file that was followed is not there any more, under any name in the log's folder or
  *           `olddir`; or a number between it and the next one is missing; or it was read to its end and is
- *           gone, and the next one was not seen in its place. Files that come and go while nobody looks,
+ *           gone, and the next one was not seen in its place. A number before the log that is missing counts,
+ *           too, if a rotated file changed since the followed one was counted, and the followed one is only
+ *           there under a name that rotation does not give, or only a header that the log shares was
+ *           counted. Files that come and go while nobody looks,
  *           and leave none of these signs, cannot be known.
  * Changed : the log begins as a file of it that was counted, but is shorter or has other bytes before the
  *           position, and that file is not found elsewhere. Nothing tells a changed file from a new one:
@@ -46,6 +52,7 @@ struct survey_log {
     void *context;
     int64_t host;
     int64_t future_max_ms;
+    int64_t begun_ns;          /* wall clock when this process first looked; 0: unknown */
     const struct input *input; /* the file of it that is read; NULL: none */
     int held_fd;               /* a file that had the log's place for a while, open; -1: none */
     bool is_held_next; /* survey_came_next() says that it came directly after the file that was read */

@@ -45,6 +45,8 @@ bool look_sight(struct look *l, struct err *e) MUST_CHECK;
 void look_add(struct look *l, struct family_file *file);
 /* Is it the log itself, or another one? */
 bool look_is_log(const struct look *l, const struct family_file *file);
+/* Do two files begin alike, as far as the shorter one goes? That one may be a copy. */
+bool look_begin_alike(const struct sighting *a, const struct sighting *b);
 /* The time at which a file was last counted, in ns, or up to an hour before. */
 int64_t look_counted_ns(const struct look *l, const struct known_file *f);
 /* Is it known that the file has no more bytes than were counted? */

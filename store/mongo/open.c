@@ -24,7 +24,9 @@
 #include "store/mongo/raw/place.h"
 #include "store/mongo/writer/apply.h"
 #include "store/mongo/writer/partition.h"
+#include "store/mongo/writer/prealloc.h"
 #include "store/mongo/writer/slot.h"
+#include "store/mongo/writer/take.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -156,20 +158,6 @@ static bool check_report(struct mongo_store *m, const struct report *r, bool *is
     return good;
 }
 
-/* Writes `zeros` before any document of zeros exists, so that readers know that a bucket of zeros may mean
- * nothing. */
-static bool note_zeros(struct mongo_store *m, struct mongo_report *more, struct err *e)
-{
-    bool matched;
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key));
-    bson_t *update = BCON_NEW("$set", "{", "zeros", BCON_BOOL(true), "}");
-    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, update, false, &matched, e);
-    more->has_zeros = true;
-    bson_destroy(filter);
-    bson_destroy(update);
-    return good;
-}
-
 /* Finds the report in the database, or adds it and looks again, since another writer may have been
  * quicker. */
 static bool register_report(struct mongo_store *m, const struct report *r, bool with_zeros, struct err *e)
@@ -181,7 +169,7 @@ static bool register_report(struct mongo_store *m, const struct report *r, bool 
         return false;
     struct mongo_report *more = &m->more[m->store.report_count - 1];
     more->has_zeros = has_zeros;
-    return has_zeros || !with_zeros || more->plain < 0 || note_zeros(m, more, e);
+    return !with_zeros || mongo_note_zeros(m, m->store.report_count - 1, e);
 }
 
 static bool count_series(struct mongo_store *m, size_t report, struct err *e)
@@ -292,7 +280,8 @@ static void mongo_close(struct store *st)
     mongo_free(m);
 }
 
-static const struct store_forget_ops forget_ops = {.drop = mongo_drop};
+static const struct store_forget_ops forget_ops = {
+    .begin = mongo_take_begin, .take = mongo_take_check, .stripe = mongo_take_stripe, .drop = mongo_drop};
 
 static const struct store_writer_ops writer_ops = {
     .forget = &forget_ops,
@@ -302,6 +291,7 @@ static const struct store_writer_ops writer_ops = {
     .housekeep = mongo_housekeep,
     .expire = mongo_expire,
     .move_back = mongo_move_back,
+    .backfills = true,
 };
 
 static const struct store_reader_ops reader_ops = {

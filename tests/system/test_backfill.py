@@ -14,6 +14,7 @@ import re
 import threading
 import time
 import unittest
+import urllib.parse
 
 from harness import (EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_USAGE, TIMEOUT_S, DaemonCase, draw_death, dying_at,
                      failpoints, other_day)
@@ -160,7 +161,7 @@ class Backfill(BackfillCase):
 
 class Api(BackfillCase, DaemonCase):
     def test_api_says_what_is_missing(self):
-        """Where an answer begins with nothing, in JSON and in tables; not where it begins with counts."""
+        """Where an answer begins with nothing, in JSON, in tables and in PromQL; not where it begins with counts."""
         old, new = log(self.dice, 500, (0, 60 * 24 * 5)), log(self.dice, 500, (60 * 24 * 10, 60 * 24 * 15))
         self.count("a.log", old, "alone.yaml")
         self.count("a.log", new, "tallyd.yaml")
@@ -171,6 +172,10 @@ class Api(BackfillCase, DaemonCase):
             notes = json.loads(self.get(query)).get("notes", [])
             self.assertEqual([f"{len(old):,} bytes"] * told, [re.search(r"[\d,]+ bytes", note).group() for note in notes])
             self.assertEqual(notes, re.findall("^note: (.*)$", self.get(query + "&format=table"), re.MULTILINE))
+            asked = "query=" + urllib.parse.quote(f"sum(increase({report}:hits[1d]))")
+            steps = f"&start=2026-01-{begin}T00:00:00Z&end=2026-01-20T00:00:00Z&step=86400"
+            self.assertEqual(notes, json.loads(self.get("/prometheus/api/v1/query_range?" + asked + steps)).get("warnings", []))
+            self.assertNotIn("warnings", json.loads(self.get("/prometheus/api/v1/query?time=2026-01-01T00:00:00Z&" + asked)))
         self.stop()
 
 

@@ -348,6 +348,52 @@ static void test_a_folder_that_is_gone_is_an_error(void **state)
     assert_int_equal(e.code, EX_NOINPUT);
 }
 
+static void test_a_file_that_came_since_the_begin_is_no_history(void **state)
+{
+    struct rotating *k = *state;
+    const struct counted known[] = {{'a', 100, FOLLOWED}, {'\0'}};
+    rotating_apply(k, known[0]);
+    rotating_put(k, (struct place){LOG, 'c', 0, 0});
+    rotating_put(k, (struct place){"access.log-20261124", 'a', 100, 20});
+    rotating_put(k, (struct place){"access.log-20261123", 'b', 30, 40});
+    expect(k, known, "nothing");
+    k->log.begun_ns = (NOW_MS - 30 * MINUTE_MS) * 1000000;
+    expect(k, known, "nothing");
+    k->log.begun_ns = (NOW_MS - 60 * MINUTE_MS) * 1000000;
+    expect(k, known, "rotated access.log-20261123 new, ended a");
+    /* It may be a copy that is still written. */
+    rotating_put(k, (struct place){"access.log-20261123", 'a', 30, 40});
+    expect(k, known, "nothing");
+}
+
+static void test_a_number_is_missing_behind_a_copy(void **state)
+{
+    struct rotating *k = *state;
+    const struct counted known[] = {{'a', 9, FOLLOWED}, {'\0'}};
+    rotating_apply(k, known[0]);
+    rotating_put(k, (struct place){"access.log.2", 'b', 0, 0});
+    rotating_put(k, (struct place){"access.log_copy", 'a', 9, 60});
+    expect(k, known, "lost a");
+    rotating_put(k, (struct place){"access.log.1", 'b', 0, 0});
+    expect(k, known, "nothing");
+    assert_int_equal(unlink(scratch_path(&k->scratch, "access.log.1")), 0);
+    rotating_put(k, (struct place){"access.log.2", 'b', 0, 180});
+    expect(k, known, "nothing"); /* it was so before the last batch */
+}
+
+static void test_a_number_is_missing_behind_a_header(void **state)
+{
+    struct rotating *k = *state;
+    const struct counted known[] = {{'p', HEADER_LINES, FOLLOWED}, {'\0'}};
+    rotating_apply(k, known[0]);
+    rotating_put(k, (struct place){LOG, 'q', 90, 0});
+    expect(k, known, "log from 2");
+    rotating_put(k, (struct place){"access.log.2", 'b', 0, 0});
+    expect(k, known, "log from 2, gap");
+    rotating_put(k, (struct place){"access.log.1", 'b', 0, 0});
+    expect(k, known, "log from 2");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -367,6 +413,9 @@ int main(void)
         TEST(test_a_file_came_next_if_the_one_that_was_read_is_the_newest_rotated),
         TEST(test_a_held_file_that_begins_as_an_older_one_is_another),
         TEST(test_a_log_that_is_read_is_the_known_file),
+        TEST(test_a_file_that_came_since_the_begin_is_no_history),
+        TEST(test_a_number_is_missing_behind_a_copy),
+        TEST(test_a_number_is_missing_behind_a_header),
         TEST(test_files_that_cannot_be_read_are_numbered),
         TEST(test_a_folder_that_is_gone_is_an_error),
     };

@@ -170,11 +170,13 @@ static int64_t member(const bson_iter_t *document, const char *name)
     return BSON_ITER_HOLDS_DATE_TIME(&at) ? bson_iter_date_time(&at) + 1 : bson_iter_as_int64(&at);
 }
 
-/* After many additions there may be more millionths than one unit. */
+/* After many additions there may be more millionths than one unit; after events were taken out, less than
+ * none. */
 static void carry(int64_t *columns)
 {
-    columns[0] = value_add(columns[0], columns[1] / EVENT_SCALE);
-    columns[1] %= EVENT_SCALE;
+    int64_t units = columns[1] / EVENT_SCALE - (columns[1] % EVENT_SCALE < 0);
+    columns[0] = value_add(columns[0], units);
+    columns[1] -= units * EVENT_SCALE;
 }
 
 void mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t *columns)

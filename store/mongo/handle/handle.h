@@ -7,6 +7,7 @@
 
 #include "aggregate/raw.h"
 #include "base/radix.h"
+#include "store/backfill.h"
 #include "store/mongo/handle/limits.h"
 #include "store/mongo/handle/log.h"
 #include "store/mongo/handle/report.h"
@@ -104,6 +105,12 @@ struct mongo_batch {
     bson_t *commit_filter, *commit_update; /* kept for a retry */
     struct range *ranges;
     size_t range_count;
+    /* By report: the batch takes its one range out of the report again. NULL: the batch counts. Borrowed for
+     * one call of mongo/writer/take.h. */
+    const bool *taken;
+    bool backfills; /* it counts a range before the position: store/backfill.h */
+    struct backfill_entry moved[BACKFILL_ENTRIES_MAX]; /* entries of the books that it moves */
+    size_t moved_count;
 };
 
 /* Documents that a writer preallocates. */

@@ -1,5 +1,7 @@
 #include "store/mongo/ledger/books.h"
 
+#include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
 #include "store/writer.h"
 
 #include <stdio.h>
@@ -59,4 +61,28 @@ bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e)
     struct books_reading g = {.m = mongo_of(st), .fn = fn, .context = context};
     bson_t all = BSON_INITIALIZER;
     return mongo_find(mongo_of(st)->client, MONGO_BOOKS, &all, NULL, see_book, &g, e);
+}
+
+static bool take_entry(void *context, const char *source, const char *partition, const char *report,
+                       const char *entry, int64_t value)
+{
+    (void)source, (void)partition, (void)report;
+    backfill_read(context, entry, value);
+    return true;
+}
+
+bool mongo_read_span(struct mongo_store *m, const struct range *r, size_t report, struct backfill_span *span,
+                     struct err *e)
+{
+    char id[RANGE_SOURCE_BYTES + RANGE_PARTITION_BYTES], path[MONGO_NAME_BYTES + 16];
+    const struct books_reading g = {.m = m, .fn = take_entry, .context = span};
+    bson_t book;
+    bson_iter_t entries;
+    snprintf(id, sizeof id, "%s/%s", r->source, r->partition);
+    snprintf(path, sizeof path, "reports.%s", m->more[report].key);
+    bool good = mongo_read_document(m->client, MONGO_BOOKS, id, &book, e);
+    if (good && mongo_find_member(&book, path, &entries))
+        (void)see_entries(&g, m->reports[report].name, "", &entries);
+    bson_destroy(&book);
+    return good;
 }

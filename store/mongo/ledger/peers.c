@@ -338,3 +338,20 @@ bool mongo_lose_slot(struct mongo_store *m, const bson_t *ledger, struct err *e)
         m->batch.step = STEP_NONE; /* the log has the lost slot's name */
     return false;
 }
+
+bool mongo_check_alone(struct mongo_store *m, struct err *e)
+{
+    bson_t ledger;
+    bool good = mongo_read_ledger(m, &ledger, e);
+    for (int i = 0; good && i < MONGO_SLOTS; i++) {
+        char slot[MONGO_SLOT_BYTES], writer[MONGO_WRITER_BYTES];
+        snprintf(slot, sizeof slot, "w%d", i);
+        if (mongo_slot_is_others(m, &ledger, slot))
+            good = err_set(e, EX_TEMPFAIL,
+                           "%s: %s counts into it, or ended less than a minute ago: stop all that count "
+                           "first",
+                           mongo_client_name(m->client), mongo_describe_writer(&ledger, slot, writer));
+    }
+    bson_destroy(&ledger);
+    return good;
+}

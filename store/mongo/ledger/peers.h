@@ -30,6 +30,9 @@ bool mongo_admit(struct mongo_store *m, const bson_t *ledger, struct err *e);
 /* EX_TEMPFAIL: a writer with these reports must not begin beside the writers in the ledger. */
 bool mongo_may_begin(const struct mongo_store *m, const struct report *reports, size_t count,
                      const bson_t *ledger, struct err *e);
+/* EX_TEMPFAIL: another writer lives. For work that takes a partition from whoever counts it: its writer would
+ * claim it again, and so on. */
+bool mongo_check_alone(struct mongo_store *m, struct err *e);
 /* EX_CONFIG: this writer must end because of another in the ledger. */
 bool mongo_may_go_on(struct mongo_store *m, const bson_t *ledger, struct err *e);
 /* EX_CONFIG: the database has a newer generation of one of its reports. */

@@ -40,6 +40,8 @@ static void collect_change(struct members *m, const bson_t *update)
     uint32_t len;
     ASSERT(bson_iter_init_find(&it, update, "u") && bson_iter_recurse(&it, &operator));
     while (bson_iter_next(&operator)) {
+        if (strcmp(bson_iter_key(&operator), "$unset") == 0)
+            continue;
         begin_document(&operator, & data, &len, &operand);
         while (bson_iter_next(&operand))
             add(m, data, len, &operand);

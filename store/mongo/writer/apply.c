@@ -6,12 +6,15 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/mem.h"
+#include "store/mongo/ledger/books.h"
 #include "store/mongo/ledger/copies.h"
+#include "store/mongo/ledger/peers.h"
 #include "store/mongo/raw/raw.h"
 #include "store/mongo/send/batches.h"
 #include "store/mongo/send/recover.h"
 #include "store/mongo/send/send.h"
 #include "store/mongo/writer/commit.h"
+#include "store/mongo/writer/enough.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/slot.h"
 #include "store/mongo/writer/torn.h"
@@ -59,10 +62,27 @@ static bool is_under_way(const struct mongo_store *m, const struct batch *batch)
     return true;
 }
 
+/* Reads which entries of the books a batch moves that backfills. The batch before it is applied, and so are
+ * those that the claim has found open: so the books say what was counted. */
+static bool read_moved(struct mongo_store *m, const struct batch *batch, struct err *e)
+{
+    const struct range *r = &batch->ranges[0];
+    const struct mongo_partition *p = mongo_own_partition(m, r);
+    struct backfill_span span = backfill_span(r);
+    ASSERT(batch->range_count == 1);
+    if (p->is_new || r->to > p->next)
+        return backfill_ahead(r, e);
+    return mongo_read_span(m, r, batch->report, &span, e) &&
+           (backfill_change(&span, m->batch.moved, &m->batch.moved_count, e) ||
+            err_prefix(e, "%s", r->label));
+}
+
 static bool claim(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
-    if (!mongo_claim_for(m, batch, e))
+    if ((batch->backfills && !mongo_check_alone(m, e)) || !mongo_claim_for(m, batch, e))
         return false;
+    if (batch->backfills)
+        return read_moved(m, batch, e);
     for (size_t i = 0; i < batch->range_count; i++) {
         const struct range *r = &batch->ranges[i];
         const struct mongo_partition *p = mongo_own_partition(m, r);
@@ -83,10 +103,14 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
         return false;
     m->writer.number++;
     m->writer.before = m->writer.committed;
-    mongo_write_updates(m, batch, &m->batch.log);
+    if (m->batch.taken != NULL)
+        mongo_write_opposites(m, batch, &m->batch.log);
+    else
+        mongo_write_updates(m, batch, &m->batch.log);
     m->batch.ranges = xrealloc(m->batch.ranges, (batch->range_count + 1) * sizeof *m->batch.ranges);
     memcpy(m->batch.ranges, batch->ranges, batch->range_count * sizeof *m->batch.ranges);
     m->batch.range_count = batch->range_count;
+    m->batch.backfills = batch->backfills;
     m->batch.step = STEP_LOGGING;
     return true;
 }
@@ -98,7 +122,8 @@ static bool begin(struct mongo_store *m, const struct batch *batch, struct err *
     ASSERT(m->batch.step <= STEP_LOGGING); /* no committed batch is left behind */
     if (!mongo_need_slot(m, e) || !claim(m, batch, e) || !mongo_raw_store(m, batch, e) ||
         (m->batch.step != STEP_LOGGING && !prepare(m, batch, e)) ||
-        (m->writer.batches_to_ask > 0 && !mongo_check_torn(m, text_slice(&m->batch.log.packed), e)))
+        (m->writer.batches_to_ask > 0 && !mongo_check_torn(m, text_slice(&m->batch.log.packed), e)) ||
+        (m->batch.taken != NULL && !mongo_check_enough(m, text_slice(&m->batch.log.packed), e)))
         return false;
     const struct mongo_open o = own_open(m, m->writer.number);
     if (!mongo_insert_log(m, &o, text_slice(&m->batch.log.packed), e))
@@ -115,12 +140,12 @@ static void note_committed(struct mongo_store *m)
     m->writer.batches_to_ask -= m->writer.batches_to_ask > 0;
     m->writer.committed = m->writer.number;
     m->writer.is_done = false;
-    for (size_t i = 0; i < m->batch.range_count; i++) {
+    for (size_t i = 0; !m->batch.backfills && i < m->batch.range_count; i++) {
         struct mongo_partition *p = mongo_own_partition(m, &m->batch.ranges[i]);
         p->next = m->batch.ranges[i].to;
-        p->is_new = false;
+        p->is_new = m->batch.taken != NULL && p->next == 0;
         for (size_t r = 0; r < m->store.report_count; r++)
-            p->until[r] = p->next;
+            p->until[r] = m->batch.taken == NULL || m->batch.taken[r] ? p->next : -1;
     }
 }
 

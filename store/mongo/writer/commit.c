@@ -46,14 +46,29 @@ void mongo_add_position(struct mongo_store *m, const struct mongo_partition *p, 
     }
 }
 
+/* A partition without a position is claimed, and not counted. Its epoch stays, so that no late commit finds
+ * it. */
+static void remove_position(struct mongo_store *m, const struct mongo_partition *p, bson_t *unset)
+{
+    static const char *const members[] = {"next", "label", "tail_hash", "tail_len", "latest_ms", "witnesses"};
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        BSON_APPEND_UTF8(unset, mongo_partition_member(m, p, members[i]), "");
+}
+
 /* Adds the conditions and the new values of one range. */
-static void add_range(struct mongo_store *m, const struct range *range, bson_t *query, bson_t *set)
+static void add_range(struct mongo_store *m, const struct range *range, bson_t *query, bson_t *set,
+                      bson_t *unset)
 {
     const struct mongo_partition *p = mongo_own_partition(m, range);
     BSON_APPEND_UTF8(query, mongo_partition_member(m, p, "owner"), m->writer.slot);
     BSON_APPEND_INT64(query, mongo_partition_member(m, p, "epoch"), p->epoch);
-    mongo_match_number(query, mongo_partition_member(m, p, "next"), range->from, !p->is_new);
-    mongo_add_position(m, p, range, set);
+    mongo_match_number(query, mongo_partition_member(m, p, "next"), p->next, !p->is_new);
+    if (m->batch.backfills)
+        return; /* the position stays */
+    if (m->batch.taken != NULL && range->to == 0)
+        remove_position(m, p, unset);
+    else
+        mongo_add_position(m, p, range, set);
 }
 
 /* Opens the batch. This also ends the batch before it, which is applied. */
@@ -91,7 +106,7 @@ static void add_nothing_open(const struct mongo_store *m, bson_t *query)
 void mongo_prepare_commit(struct mongo_store *m, int64_t seq)
 {
     char path[64];
-    bson_t set;
+    bson_t set, unset = BSON_INITIALIZER;
     bson_destroy(m->batch.commit_filter);
     bson_destroy(m->batch.commit_update);
     bson_t *query = m->batch.commit_filter = bson_new();
@@ -107,10 +122,13 @@ void mongo_prepare_commit(struct mongo_store *m, int64_t seq)
     snprintf(path, sizeof path, "writers.%s.lease", m->writer.slot);
     BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(m->store.clock));
     for (size_t i = 0; i < m->batch.range_count; i++)
-        add_range(m, &m->batch.ranges[i], query, &set);
+        add_range(m, &m->batch.ranges[i], query, &set, &unset);
     add_open(m, seq, &set);
     m->batch.commit_update = bson_new();
     BSON_APPEND_DOCUMENT(m->batch.commit_update, "$set", &set);
+    if (!bson_empty(&unset))
+        BSON_APPEND_DOCUMENT(m->batch.commit_update, "$unset", &unset);
+    bson_destroy(&unset);
     bson_destroy(&set);
 }
 

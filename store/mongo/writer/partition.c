@@ -299,10 +299,10 @@ bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct er
 }
 
 /* Was it another's meanwhile, or never ours? */
-static bool is_to_be_claimed(struct mongo_store *m, const struct range *r)
+static bool is_to_be_claimed(struct mongo_store *m, const struct range *r, bool backfills)
 {
     const struct mongo_partition *p = known_partition(m, r);
-    return p == NULL || !p->is_claimed || (!p->is_new && p->next != r->from);
+    return p == NULL || !p->is_claimed || (!backfills && !p->is_new && p->next != r->from);
 }
 
 bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct err *e)
@@ -310,7 +310,7 @@ bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct er
     size_t count = 0;
     struct range *ranges = xcalloc(batch->range_count + 1, sizeof *ranges);
     for (size_t i = 0; i < batch->range_count; i++) {
-        if (is_to_be_claimed(m, &batch->ranges[i]))
+        if (is_to_be_claimed(m, &batch->ranges[i], batch->backfills))
             ranges[count++] = batch->ranges[i];
     }
     bool good = mongo_claim(&m->store, ranges, count, e);

@@ -157,3 +157,18 @@ void mongo_write_ahead(struct mongo_store *m, size_t report, size_t kind, int64_
         prealloc_note_made(&m->making.pace, &m->making.figures, now_ms, (int64_t)m->making.ahead_count);
     m->making.ahead_count = 0;
 }
+
+bool mongo_note_zeros(struct mongo_store *m, size_t report, struct err *e)
+{
+    struct mongo_report *more = &m->more[report];
+    bool matched;
+    if (more->has_zeros || more->plain < 0)
+        return true;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key));
+    bson_t *update = BCON_NEW("$set", "{", "zeros", BCON_BOOL(true), "}");
+    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, update, false, &matched, e);
+    more->has_zeros = good;
+    bson_destroy(filter);
+    bson_destroy(update);
+    return good;
+}

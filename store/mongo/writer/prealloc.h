@@ -17,3 +17,6 @@ bool mongo_touch(struct mongo_store *m, size_t report, size_t kind, const struct
 /* Writes the updates that make the documents in m->making.ahead, and empties that. */
 void mongo_write_ahead(struct mongo_store *m, size_t report, size_t kind, int64_t now_ms,
                        struct mongo_log *log);
+/* Says in the database that documents of a report may hold zeros, before any does: readers then take a bucket
+ * of zeros for none. Nothing is done for a report without a plain count. */
+bool mongo_note_zeros(struct mongo_store *m, size_t report, struct err *e) MUST_CHECK;

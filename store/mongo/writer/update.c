@@ -11,8 +11,8 @@
 #include "store/mongo/doc/series.h"
 #include "store/mongo/doc/top.h"
 #include "store/mongo/doc/version_stamps.h"
-#include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/prealloc.h"
+#include "store/mongo/writer/update_internal.h"
 #include "store/writer.h"
 
 #define XXH_INLINE_ALL
@@ -21,16 +21,6 @@
 #include <xxhash.h>
 
 #define MAYBE_NEW (UINT64_C(1) << 63)
-
-/* An update under construction. */
-struct update {
-    struct mongo_store *m;
-    struct mongo_log *log;
-    const char *collection;
-    size_t report;
-    int64_t now_ms;
-    bson_t inc, min, max;
-};
 
 /* ---- which series */
 
@@ -76,11 +66,12 @@ void mongo_note_stored(struct mongo_store *m)
 
 /* ---- one update */
 
-static void begin(struct update *u)
+void mongo_begin_update(struct update *u)
 {
     bson_init(&u->inc);
     bson_init(&u->min);
     bson_init(&u->max);
+    bson_init(&u->unset);
 }
 
 static void add_operator(bson_t *to, const char *name, bson_t *of)
@@ -90,8 +81,7 @@ static void add_operator(bson_t *to, const char *name, bson_t *of)
     bson_destroy(of);
 }
 
-/* Writes the update { c, f, u } to the log. `set` may be NULL. */
-static void end(struct update *u, const bson_t *filter, const bson_t *set)
+void mongo_end_update(struct update *u, const bson_t *filter, const bson_t *set)
 {
     const struct mongo_store *m = u->m;
     char applied[MONGO_SLOT_BYTES + 16];
@@ -107,6 +97,7 @@ static void end(struct update *u, const bson_t *filter, const bson_t *set)
     add_operator(&up, "$inc", &u->inc);
     add_operator(&up, "$min", &u->min);
     add_operator(&up, "$max", &u->max);
+    add_operator(&up, "$unset", &u->unset);
     BSON_APPEND_DOCUMENT_BEGIN(&up, "$set", &s);
     BSON_APPEND_INT64(&s, applied, m->writer.number);
     BSON_APPEND_DATE_TIME(&s, "modified", u->now_ms);
@@ -137,7 +128,7 @@ static void end_bucket(struct update *u, uint32_t series, enum span span, int64_
     bson_t filter;
     bson_init(&filter);
     mongo_add_document(&filter, u->m, u->report, span, date_ms, mongo_key(&u->m->more[u->report], series));
-    end(u, &filter, NULL);
+    mongo_end_update(u, &filter, NULL);
     bson_destroy(&filter);
 }
 
@@ -185,12 +176,22 @@ static int64_t ms_at(const struct update *u, size_t i)
     return (uint32_t)u->m->sorting.items[i].key * report_cell_ms(&u->m->reports[u->report]);
 }
 
+/* Merges a cell; or, if the batch takes events out, its opposite. */
+static void merge_cell(const struct mongo_store *m, size_t report, const struct cell *c, int64_t *columns)
+{
+    const struct report *r = &m->reports[report];
+    int64_t opposite[REPORT_COLUMNS_MAX];
+    for (size_t i = 0; m->batch.taken != NULL && i < r->column_count; i++)
+        opposite[i] = c->value[i] == INT64_MIN ? INT64_MAX : -c->value[i];
+    report_merge(r, columns, m->batch.taken != NULL ? opposite : c->value);
+}
+
 /* Merges the cells from *i on that have the same series and time. */
 static void merge_cells(const struct mongo_store *m, size_t report, size_t count, size_t *i, int64_t *columns)
 {
     uint64_t key = m->sorting.items[*i].key;
     for (; *i < count && m->sorting.items[*i].key == key; ++*i)
-        report_merge(&m->reports[report], columns, m->sorting.cells[m->sorting.items[*i].index]->value);
+        merge_cell(m, report, m->sorting.cells[m->sorting.items[*i].index], columns);
 }
 
 /* Writes one document, from the cells from `i` on. When a bucket ends, it is written unless it has expired,
@@ -206,7 +207,7 @@ static void write_document(struct update *u, const struct mongo_kind *k, size_t 
     int64_t start_ms = span_floor(k->span, ms_at(u, i)), next_ms = span_next(k->span, start_ms);
     char path[MONGO_PATH_BYTES];
     bool goes_on = true;
-    begin(u);
+    mongo_begin_update(u);
     while (goes_on) {
         int64_t at_ms = ms_at(u, i);
         merge_cells(m, u->report, count, &i, sums[k->finest]);
@@ -319,12 +320,12 @@ static void write_stamps(struct update *u, size_t target)
     if (written->count == 0)
         return;
     bson_init(&filter);
-    begin(u);
+    mongo_begin_update(u);
     mongo_stamp_id(u->m, &mongo_targets[target], u->report, &u->m->id);
     BSON_APPEND_UTF8(&filter, "_id", u->m->id.ptr);
     mongo_stamp_periods(&u->inc, &mongo_targets[target], written->starts, written->count);
     u->collection = MONGO_JOBS;
-    end(u, &filter, NULL);
+    mongo_end_update(u, &filter, NULL);
     bson_destroy(&filter);
 }
 
@@ -334,12 +335,12 @@ static void write_top(struct update *u, enum span span, int64_t start_ms)
     bson_t filter, set;
     bson_init(&filter);
     bson_init(&set);
-    begin(u);
+    mongo_begin_update(u);
     BSON_APPEND_UTF8(&filter, "_id", mongo_top_id(span, start_ms, id));
     BSON_APPEND_DATE_TIME(&filter, "metadata.date", start_ms);
     BSON_APPEND_INT64(&u->inc, "written", 1);
     BSON_APPEND_BOOL(&set, "waiting", true);
-    end(u, &filter, &set);
+    mongo_end_update(u, &filter, &set);
     bson_destroy(&set);
     bson_destroy(&filter);
 }
@@ -393,11 +394,11 @@ static void write_series(struct update *u)
         if (names->names[i].is_stored)
             continue;
         bson_init(&filter);
-        begin(u);
+        mongo_begin_update(u);
         mongo_id(&u->m->id, u->m, u->report, NULL, &names->names[i].key);
         bson_append_utf8(&filter, "_id", -1, u->m->id.ptr != NULL ? u->m->id.ptr : "", (int)u->m->id.len);
         mongo_add_metadata(&filter, u->m, u->report, &names->names[i].key);
-        end(u, &filter, NULL);
+        mongo_end_update(u, &filter, NULL);
         bson_destroy(&filter);
     }
 }
@@ -410,89 +411,6 @@ static int64_t count_other(const struct mongo_store *m, size_t report, size_t co
         sum = value_add(sum,
                         store_cell_count(&m->reports[report], m->sorting.cells[m->sorting.items[i].index]));
     return sum;
-}
-
-/* ---- books */
-
-void mongo_set_entry(bson_t *to, const char *report, const char *entry, int64_t value)
-{
-    char path[MONGO_NAME_BYTES + STORE_ENTRY_BYTES + 16];
-    if (report != NULL)
-        snprintf(path, sizeof path, "reports.%s.%s", report, entry);
-    else
-        snprintf(path, sizeof path, "entries.%s", entry);
-    bson_append_int64(to, path, -1, value);
-}
-
-/* Entries without a count are left out. */
-static void add_entry(bson_t *to, const char *report, const char *entry, int64_t value)
-{
-    if (value != 0)
-        mongo_set_entry(to, report, entry, value);
-}
-
-/* Sets the offsets between which each report counts this partition. */
-static void add_spans(struct update *u, bson_t *set, const struct range *range)
-{
-    const struct mongo_partition *p = mongo_own_partition(u->m, range);
-    char name[STORE_ENTRY_BYTES];
-    for (size_t r = 0; r < u->m->store.report_count; r++) {
-        const char *key = u->m->more[r].key;
-        if (p->until[r] < 0)
-            mongo_set_entry(set, key, "since", range->from);
-        else if (p->until[r] != range->from)
-            mongo_set_entry(set, key, store_gap_entry(p->until[r], name), range->from);
-        mongo_set_entry(set, key, "until", range->to);
-    }
-}
-
-static void write_books(struct update *u, const struct range *range, const struct books *books)
-{
-    char name[BOOK_NAME_BYTES], latest[STORE_ENTRY_BYTES];
-    bson_t filter, set;
-    bson_init(&filter);
-    bson_init(&set);
-    begin(u);
-    for (int i = 0; i < BOOK_SOURCE_COUNT; i++)
-        add_entry(&u->inc, NULL, books_source_name(i, name), books->entries[i]);
-    for (size_t r = 0; r < books->report_count; r++) {
-        for (int i = 0; i < BOOK_REPORT_COUNT; i++)
-            add_entry(&u->inc, u->m->more[r].key, books_report_name(i),
-                      books->entries[BOOK_SOURCE_COUNT + r * BOOK_REPORT_COUNT + (size_t)i]);
-    }
-    add_spans(u, &set, range);
-    if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0)
-        mongo_set_entry(&set, NULL, store_latest_entry(range, latest), range->to);
-    if (range->state != RANGE_UNCHANGED)
-        mongo_set_entry(&set, NULL, STORE_STATE_ENTRY, range->state);
-    BSON_APPEND_UTF8(&set, "source", range->source);
-    BSON_APPEND_UTF8(&set, "partition", range->partition);
-    text_clear(&u->m->id);
-    text_printf(&u->m->id, "%s/%s", range->source, range->partition);
-    bson_append_utf8(&filter, "_id", -1, u->m->id.ptr, (int)u->m->id.len);
-    end(u, &filter, &set);
-    bson_destroy(&filter);
-    bson_destroy(&set);
-}
-
-/* Writes the books of the report itself: events of the series `other`, and of expired buckets. */
-static void write_report_books(struct update *u, const struct batch *batch, int64_t other)
-{
-    const char *key = u->m->more[u->report].key;
-    int64_t late[SPAN_COUNT];
-    bson_t filter;
-    if (!store_late(&u->m->store, u->report, &u->m->more[u->report].watermarks, batch, late) && other == 0)
-        return;
-    bson_init(&filter);
-    begin(u);
-    add_entry(&u->inc, key, "other", other);
-    for (int s = 0; s < SPAN_COUNT; s++) {
-        char entry[STORE_ENTRY_BYTES];
-        add_entry(&u->inc, key, store_late_entry((enum span)s, entry), late[s]);
-    }
-    BSON_APPEND_UTF8(&filter, "_id", key);
-    end(u, &filter, NULL);
-    bson_destroy(&filter);
 }
 
 /* Writes series and documents of the report. Returns its number of cells. */
@@ -513,6 +431,19 @@ void mongo_write_counts(struct mongo_store *m, const struct batch *batch, struct
     mongo_log_end(log);
 }
 
+void mongo_write_opposites(struct mongo_store *m, const struct batch *batch, struct mongo_log *log)
+{
+    struct update u = {.m = m, .log = log, .now_ms = clock_wall_ms(m->store.clock)};
+    mongo_log_begin(log);
+    for (u.report = 0; u.report < m->store.report_count; u.report++) {
+        if (m->batch.taken[u.report])
+            write_documents(&u, sort_cells(m, batch, u.report));
+    }
+    u.collection = MONGO_BOOKS;
+    mongo_write_books(&u, batch);
+    mongo_log_end(log);
+}
+
 void mongo_write_updates(struct mongo_store *m, const struct batch *batch, struct mongo_log *log)
 {
     struct update u = {.m = m, .log = log, .now_ms = clock_wall_ms(m->store.clock)};
@@ -524,9 +455,8 @@ void mongo_write_updates(struct mongo_store *m, const struct batch *batch, struc
     }
     u.collection = MONGO_BOOKS;
     for (u.report = 0; u.report < m->store.report_count; u.report++)
-        write_report_books(&u, batch, others[u.report]);
-    for (size_t i = 0; i < batch->range_count; i++)
-        write_books(&u, &batch->ranges[i], &batch->books[i]);
+        mongo_write_report_books(&u, batch, others[u.report]);
+    mongo_write_books(&u, batch);
     free(others);
     mongo_log_end(log);
 }

@@ -7,6 +7,9 @@ bool mongo_resolve(struct mongo_store *m, const struct batch *batch, struct err 
 /* Only series and documents: no books. */
 void mongo_write_counts(struct mongo_store *m, const struct batch *batch, struct mongo_log *log);
 void mongo_write_updates(struct mongo_store *m, const struct batch *batch, struct mongo_log *log);
+/* The opposites of all that, for a batch that takes a range out again (take.h). Without ranges: documents
+ * only. */
+void mongo_write_opposites(struct mongo_store *m, const struct batch *batch, struct mongo_log *log);
 /* Adds an entry of the books to a $set. `report`: its name in the database; NULL: of the source. */
 void mongo_set_entry(bson_t *to, const char *report, const char *entry, int64_t value);
 /* The database has all series of the batch now. */

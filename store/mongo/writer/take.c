@@ -1,0 +1,151 @@
+#include "store/mongo/writer/take.h"
+
+#include "base/check.h"
+#include "base/failpoint.h"
+#include "store/mongo/ledger/peers.h"
+#include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
+#include "store/mongo/writer/apply.h"
+#include "store/mongo/writer/enough.h"
+#include "store/mongo/writer/partition.h"
+#include "store/mongo/writer/prealloc.h"
+#include "store/mongo/writer/update.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- raw events */
+
+struct raw_look {
+    struct mongo_store *m;
+    bson_t *filter;  /* `_id`s of the source */
+    char found[128]; /* a collection with raw events of it; "": none */
+};
+
+static bool see_raw(void *context, const bson_t *document)
+{
+    (void)document;
+    *(bool *)context = true;
+    return false;
+}
+
+static bool look_at_collections(struct raw_look *l, const bson_t *reply, struct err *e)
+{
+    bson_iter_t batch, at, name;
+    bool good = true;
+    if (!mongo_find_member(reply, "cursor.firstBatch", &batch) || !bson_iter_recurse(&batch, &at))
+        return true;
+    while (good && l->found[0] == '\0' && bson_iter_next(&at)) {
+        bool is = false;
+        bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "limit", BCON_INT64(1));
+        if (bson_iter_recurse(&at, &name) && bson_iter_find(&name, "name") && BSON_ITER_HOLDS_UTF8(&name) &&
+            strncmp(bson_iter_utf8(&name, NULL), "raw.", strlen("raw.")) == 0)
+            good = mongo_find(l->m->client, bson_iter_utf8(&name, NULL), l->filter, options, see_raw, &is, e);
+        if (is)
+            snprintf(l->found, sizeof l->found, "%s", bson_iter_utf8(&name, NULL));
+        bson_destroy(options);
+    }
+    return good;
+}
+
+/* Their `_id`s begin with source and partition. */
+static bool check_raw(struct mongo_store *m, const struct range *of, struct err *e)
+{
+    char from[RANGE_SOURCE_BYTES + 2], to[RANGE_SOURCE_BYTES + 2];
+    snprintf(from, sizeof from, "%s/", of->source);
+    snprintf(to, sizeof to, "%s0", of->source); /* 0 follows / */
+    struct raw_look l = {.m = m};
+    l.filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
+    bson_t *command = BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true), "cursor", "{",
+                               "batchSize", BCON_INT32(INT32_MAX), "}");
+    bson_t reply;
+    bool good = mongo_read(m->client, command, &reply, e) && look_at_collections(&l, &reply, e);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    bson_destroy(l.filter);
+    return good && (l.found[0] == '\0' ||
+                    err_set(e, EX_UNAVAILABLE,
+                            "its raw events are stored in %s, and only counts can be taken out: delete these "
+                            "documents first, by their _id: from \"%s\" up to \"%s\"",
+                            l.found, from, to));
+}
+
+/* ---- generations that count no more */
+
+static bool has_key(const struct mongo_store *m, const char *key)
+{
+    for (size_t r = 0; r < m->store.report_count; r++) {
+        if (strcmp(m->more[r].key, key) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool check_generations(struct mongo_store *m, const struct range *of, struct err *e)
+{
+    char id[RANGE_SOURCE_BYTES + RANGE_PARTITION_BYTES];
+    bson_t book;
+    bson_iter_t reports, at, entry;
+    snprintf(id, sizeof id, "%s/%s", of->source, of->partition);
+    bool good = mongo_read_document(m->client, MONGO_BOOKS, id, &book, e);
+    if (good && mongo_find_member(&book, "reports", &reports) && bson_iter_recurse(&reports, &at)) {
+        while (good && bson_iter_next(&at)) {
+            const char *key = bson_iter_key(&at), *generation = strchr(key, '~') == NULL ? "~1" : "";
+            if (!has_key(m, key) && bson_iter_recurse(&at, &entry) && bson_iter_find(&entry, "counted") &&
+                bson_iter_as_int64(&entry) > 0)
+                good = err_set(e, EX_CONFIG,
+                               "it was counted in %s%s, a generation that counts no more: `tallyd forget "
+                               "%s%s` drops that generation first",
+                               key, generation, key, generation);
+        }
+    }
+    bson_destroy(&book);
+    return good;
+}
+
+static bool claim(struct mongo_store *m, const struct range *of, struct err *e)
+{
+    struct range range = *of;
+    return mongo_claim(&m->store, &range, 1, e) &&
+           (range.to == of->to ||
+            err_set(e, EX_TEMPFAIL,
+                    "another program has just counted more of it: run the same command again"));
+}
+
+bool mongo_take_begin(struct store *st, const struct range *of, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    if (!mongo_check_alone(m, e) || !check_raw(m, of, e) || !check_generations(m, of, e) || !claim(m, of, e))
+        return false;
+    for (size_t r = 0; r < st->report_count; r++) {
+        if (!mongo_note_zeros(m, r, e))
+            return false;
+    }
+    return true;
+}
+
+/* Writes the opposites as a log that is not sent. */
+bool mongo_take_check(struct store *st, const struct batch *batch, const bool *reports, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    ASSERT(m->batch.step == STEP_NONE && batch->range_count == 0);
+    m->batch.taken = reports;
+    bool good = mongo_resolve(m, batch, e);
+    if (good) {
+        mongo_write_opposites(m, batch, &m->batch.log);
+        good = mongo_check_enough(m, text_slice(&m->batch.log.packed), e);
+    }
+    m->batch.taken = NULL;
+    return good;
+}
+
+bool mongo_take_stripe(struct store *st, const struct batch *batch, const bool *reports, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    m->batch.taken = reports;
+    bool good = mongo_apply(st, batch, e) && mongo_housekeep(st, false, e);
+    m->batch.taken = NULL;
+    if (good)
+        failpoint(FAILPOINT_FORGET_TAKEN);
+    return good;
+}
