@@ -12,12 +12,12 @@ MAKEFLAGS += --jobs=$(shell nproc) --no-print-directory
 endif
 
 # Lowest first: a folder includes itself and the folders before it.
-FOLDERS  := base ingest ingest/file ingest/derive ingest/decode ingest/kafka aggregate store store/common store/mem store/sqlite \
+FOLDERS  := base ingest ingest/file ingest/derive ingest/schema ingest/decode ingest/kafka aggregate store store/common store/mem store/sqlite \
             $(addprefix store/mongo/,wire handle doc ledger send raw writer catalog job admin) store/mongo store/backend \
             stats query prom web config daemon/service daemon/count daemon daemon/file daemon/topic verify cli/top cli
 STAGES   := $(sort $(foreach f,$(FOLDERS),$(firstword $(subst /, ,$f))))
 LINKED   := yaml-0.1 sqlite3 libmicrohttpd libxxhash zlib libzstd libbson-1.0 rdkafka libsystemd
-LOADED   := libarchive libcurl libmongoc-1.0 glib-2.0 libpcre2-8 snappy libmaxminddb# at run time, when they are needed: base/library.h
+LOADED   := libarchive libcurl jansson libmongoc-1.0 glib-2.0 libpcre2-8 snappy libmaxminddb# at run time, when they are needed: base/library.h
 
 # `make asan` and its like build a flavour into build/FLAVOUR, with clang (gcc for cov). The fuzz targets are of asan, too.
 SANITIZE_asan  := -O1 -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all

@@ -100,6 +100,8 @@ static const char sources_text[] =
     "| `syslog` | a line of RFC 3164 or RFC 5424; the next step gets its message |\n"
     "| `msgpack` | MessagePack, as Fluent Bit writes it to Kafka: `[time, {record}]`, a record or a list of "
     "them; the next step, `json` or `json:/POINTER`, gets it as JSON, with the time as `@timestamp` |\n"
+    "| `avro` | Avro by the schema of a [registry](#registry), or of a file, `avro: FILE`; the next step, as "
+    "`json`, gets it as JSON: [schemas](schemas.md) |\n"
     "| `json:/POINTER` | a JSON object; the next step gets the text at the pointer (RFC 6901) |\n"
     "\n"
     "**Fields** (`fields: {NAME: ORIGIN}`): a name that reports may use, and where its value comes from. "

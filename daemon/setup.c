@@ -179,7 +179,11 @@ bool setup_parse_source(const char *text, const char *time, struct decode *d, st
         if (comma == NULL)
             break;
     }
-    return (time[0] == '\0' || decode_set_time(d, slice_text(time), e)) && decode_finish(d, e);
+    if ((time[0] != '\0' && !decode_set_time(d, slice_text(time), e)) || !decode_finish(d, e))
+        return false;
+    return !decode_needs_schema(d) ||
+           err_set(e, EX_USAGE,
+                   "found avro, expected it in the configuration of a topic: a line is no message of it");
 }
 
 bool setup_parse_decode(const char *text, struct decode *d, struct err *e)
