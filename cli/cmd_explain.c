@@ -104,8 +104,8 @@ static int explain_all(const struct arguments *args, const struct config *c)
         return options_complain("explain", &ls.e);
     if (source != NULL && args->decode.text == NULL && decode_needs_schema(&source->decode)) {
         err_set(&ls.e, EX_USAGE,
-                "the source %s has messages of avro, and a line is none: say --source or --decode",
-                source->name);
+                "the source %s has messages of %s, and a line is none: say --source or --decode",
+                source->name, decode_binary_name(&source->decode));
         return options_complain("explain", &ls.e);
     }
     if (args->file != NULL)

@@ -102,6 +102,7 @@ static const char sources_text[] =
     "them; the next step, `json` or `json:/POINTER`, gets it as JSON, with the time as `@timestamp` |\n"
     "| `avro` | Avro by the schema of a [registry](#registry), or of a file, `avro: FILE`; the next step, as "
     "`json`, gets it as JSON: [schemas](schemas.md) |\n"
+    "| `protobuf` | the same with Protobuf, `protobuf: FILE` by a .proto file |\n"
     "| `json:/POINTER` | a JSON object; the next step gets the text at the pointer (RFC 6901) |\n"
     "\n"
     "**Fields** (`fields: {NAME: ORIGIN}`): a name that reports may use, and where its value comes from. "

@@ -186,10 +186,10 @@ static void refuse_messages(struct load *ld, const struct pair *pr, const struct
  * restart. */
 static void refuse_steps(struct load *ld, const struct pair *pr, const struct config_source *source)
 {
-    if (source->type != SOURCE_KAFKA && decode_step_is_binary(source->decode.steps[0].kind))
+    const char *binary = decode_binary_name(&source->decode);
+    if (source->type != SOURCE_KAFKA && binary != NULL)
         document_problem(ld->d, pr->key->start_mark, pr->path,
-                         "found %s, expected that with type: kafka only: its values are no lines",
-                         source->decode.steps[0].kind == STEP_MSGPACK ? "msgpack" : "avro");
+                         "found %s, expected that with type: kafka only: its values are no lines", binary);
     if (source->type == SOURCE_KAFKA && decode_heeds_directives(&source->decode) &&
         source->decode.parts[0] == '\0')
         document_problem(ld->d, pr->key->start_mark, pr->path,
@@ -198,7 +198,8 @@ static void refuse_steps(struct load *ld, const struct pair *pr, const struct co
 
 static bool ask_for_schema(struct load *ld, const struct decode *d, struct err *e)
 {
-    return !decode_needs_schema(d) || registry_ask(&ld->c->registry, d->schema_path, e);
+    return !decode_needs_schema(d) ||
+           registry_ask(&ld->c->registry, decode_schema_kind(d), d->schema_path, e);
 }
 
 static bool ask_for_raw(struct load *ld, const struct raw *r, struct err *e)

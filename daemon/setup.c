@@ -183,7 +183,8 @@ bool setup_parse_source(const char *text, const char *time, struct decode *d, st
         return false;
     return !decode_needs_schema(d) ||
            err_set(e, EX_USAGE,
-                   "found avro, expected it in the configuration of a topic: a line is no message of it");
+                   "found %s, expected it in the configuration of a topic: a line is no message of it",
+                   decode_binary_name(d));
 }
 
 bool setup_parse_decode(const char *text, struct decode *d, struct err *e)

@@ -41,6 +41,7 @@
     X(SCHEMA, "schema", "expected a message of a schema registry: a byte 0, and the schema's id in 4 bytes") \
     X(SCHEMA_KIND, "schema_kind", "its schema is of another kind than the step of decode reads")             \
     X(AVRO, "avro", "the bytes do not fit the Avro schema of the message")                                   \
+    X(PROTOBUF, "protobuf", "the bytes do not fit the Protobuf schema of the message")                       \
     X(INEXACT, "inexact", "it cannot be counted exactly: it is sampled, or relative to an earlier value")    \
     X(MATCH_LIMIT, "match_limit", "the regular expression of decode takes too many steps for the line")      \
     X(FORMAT, "format", "the line does not fit the format here")

@@ -1,8 +1,8 @@
 #include "ingest/decode/avro.h"
 
-#include <stdio.h>
+#include "base/varint.h"
 
-#define VARINT_BITS 64
+#include <stdio.h>
 
 /* A datum that is read, and JSON that is written. Functions called take_… return false at a datum that cannot
  * be; `result` says why. */
@@ -23,19 +23,15 @@ static bool fit(struct reading *r, bool has_room)
     return has_room;
 }
 
-/* Takes a whole number: zigzag, seven bits a byte, the lowest first. */
 static bool take_long(struct reading *r, int64_t *value)
 {
-    uint64_t bits = 0;
-    for (unsigned shift = 0; shift < VARINT_BITS && r->p < r->end; shift += 7) {
-        unsigned char byte = (unsigned char)*r->p++;
-        bits |= (uint64_t)(byte & 0x7F) << shift;
-        if ((byte & 0x80) == 0) {
-            *value = (int64_t)(bits >> 1 ^ -(bits & 1));
-            return true;
-        }
-    }
-    return false;
+    uint64_t bits;
+    const uint8_t *next = varint_get((const uint8_t *)r->p, (const uint8_t *)r->end, &bits);
+    if (next == NULL)
+        return false;
+    *value = varint_unzigzag(bits);
+    r->p = (const char *)next;
+    return true;
 }
 
 /* Takes so many bytes. */

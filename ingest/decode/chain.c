@@ -528,6 +528,7 @@ static enum chain_result next_of_any(struct chain *c, struct event *ev, struct r
             what = unwrap_msgpack(c, l, why, bytes);
             break;
         case STEP_AVRO:
+        case STEP_PROTOBUF:
             what = unwrap_schema(c, l, why, bytes);
             break;
         case STEP_JSON_STRING:

@@ -37,6 +37,8 @@ const char *const decode_step_names[] = {"auto",
                                          "msgpack",
                                          "avro",
                                          "avro:FILE",
+                                         "protobuf",
+                                         "protobuf:FILE",
                                          "json:/POINTER",
                                          "json",
                                          "metric",
@@ -61,13 +63,15 @@ const char *const decode_step_names[] = {"auto",
 
 /* The names of steps that have nothing but a name. */
 static const char *const plain_steps[] = {
-    [STEP_SYSLOG] = "syslog", [STEP_MSGPACK] = "msgpack", [STEP_AVRO] = "avro",
-    [STEP_JSON] = "json",     [STEP_METRIC] = "metric",   [STEP_LOGFMT] = "logfmt",
-    [STEP_W3C] = "w3c",       [STEP_INFLUX] = "influx",   [STEP_STATSD] = "statsd"};
+    [STEP_SYSLOG] = "syslog",     [STEP_MSGPACK] = "msgpack", [STEP_AVRO] = "avro",
+    [STEP_PROTOBUF] = "protobuf", [STEP_JSON] = "json",       [STEP_METRIC] = "metric",
+    [STEP_LOGFMT] = "logfmt",     [STEP_W3C] = "w3c",         [STEP_INFLUX] = "influx",
+    [STEP_STATSD] = "statsd"};
 
 /* The names of steps that a colon and a text of up to the end follow. */
 static const char *const named_steps[] = {
-    [STEP_AVRO] = "avro", [STEP_CSV] = "csv", [STEP_TSV] = "tsv", [STEP_REGEX] = "regex", [STEP_W3C] = "w3c"};
+    [STEP_AVRO] = "avro", [STEP_PROTOBUF] = "protobuf", [STEP_CSV] = "csv",
+    [STEP_TSV] = "tsv",   [STEP_REGEX] = "regex",       [STEP_W3C] = "w3c"};
 
 static const char *const origin_names[] = {"key",         "topic",    "partition", "timestamp",
                                            "header:NAME", "tag:NAME", "/POINTER",  NULL};
@@ -171,7 +175,7 @@ bool decode_takes_rest(const char *steps)
     enum decode_step_kind kind;
     enum format_server server;
     struct slice rest;
-    return (parse_named_step(slice_text(steps), &kind, &rest) && kind != STEP_AVRO) ||
+    return (parse_named_step(slice_text(steps), &kind, &rest) && !decode_step_has_schema(kind)) ||
            parse_format_step(slice_text(steps), &server, &rest);
 }
 
@@ -194,14 +198,14 @@ static bool compile_step(struct decode *d, struct slice text, struct decode_step
 static bool is_good_path(struct slice path, struct err *e)
 {
     return (path.len > 0 && path.len < REGISTRY_PATH_BYTES && memchr(path.ptr, '\0', path.len) == NULL) ||
-           refuse(e, path, "avro: FILE, the path of a schema", NULL);
+           refuse(e, path, "the path of a file with a schema", NULL);
 }
 
 static bool part_names_of(enum decode_step_kind kind, struct slice parts, struct part_names *names,
                           struct err *e)
 {
     size_t count;
-    if (kind == STEP_AVRO)
+    if (decode_step_has_schema(kind))
         return is_good_path(parts, e);
     if (kind == STEP_W3C)
         return w3c_names_are_good(parts, false, e);
@@ -224,8 +228,8 @@ static bool add_step(struct decode *d, struct slice text, struct err *e)
                        named_steps[step.kind], DECODE_PARTS_BYTES - 1);
     if (!is_named && !is_format && !parse_step(text, &step))
         return refuse(e, text,
-                      "auto, common, combined, vhost_combined, syslog, msgpack, avro, avro:FILE, "
-                      "json:/POINTER, json, metric, logfmt, "
+                      "auto, common, combined, vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, "
+                      "protobuf:FILE, json:/POINTER, json, metric, logfmt, "
                       "influx, statsd, "
                       "csv:COLUMNS, tsv:COLUMNS, regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, "
                       "nginx:FORMAT, alb, caddy, "
@@ -236,8 +240,9 @@ static bool add_step(struct decode *d, struct slice text, struct err *e)
     if (d->step_count == DECODE_STEPS_MAX)
         return err_set(e, EX_CONFIG, "found more steps than %d, expected at most so many", DECODE_STEPS_MAX);
     d->steps[d->step_count++] = step;
-    char *to = step.kind == STEP_AVRO ? d->schema_path : d->parts;
-    memset(to, 0, step.kind == STEP_AVRO ? sizeof d->schema_path : sizeof d->parts);
+    bool has_schema = decode_step_has_schema(step.kind);
+    char *to = has_schema ? d->schema_path : d->parts;
+    memset(to, 0, has_schema ? sizeof d->schema_path : sizeof d->parts);
     memcpy(to, parts.ptr, parts.len);
     return true;
 }
@@ -451,7 +456,19 @@ bool decode_is_open(const struct decode *d)
 
 bool decode_needs_schema(const struct decode *d)
 {
-    return d->step_count > 0 && d->steps[0].kind == STEP_AVRO;
+    return d->step_count > 0 && decode_step_has_schema(d->steps[0].kind);
+}
+
+enum schema_kind decode_schema_kind(const struct decode *d)
+{
+    ASSERT(decode_needs_schema(d));
+    return d->steps[0].kind == STEP_AVRO ? SCHEMA_AVRO : SCHEMA_PROTOBUF;
+}
+
+const char *decode_binary_name(const struct decode *d)
+{
+    bool is_binary = d->step_count > 0 && decode_step_is_binary(d->steps[0].kind);
+    return is_binary ? plain_steps[d->steps[0].kind] : NULL;
 }
 
 bool decode_heeds_directives(const struct decode *d)
@@ -486,7 +503,7 @@ const char *decode_named_step(const struct decode *d, size_t i, struct slice *te
         *text = slice_of(d->format.text, d->format.text_len);
         return format_server_name(d->format.server);
     }
-    *text = slice_text(kind == STEP_AVRO ? d->schema_path : d->parts);
+    *text = slice_text(decode_step_has_schema(d->steps[i].kind) ? d->schema_path : d->parts);
     return kind < COUNT_OF(named_steps) && text->len > 0 ? named_steps[kind] : NULL;
 }
 

@@ -64,7 +64,9 @@ static bool check_w3c(const struct decode *d, enum decode_step_kind last, struct
 static bool check_binary(const struct decode *d, struct err *e)
 {
     for (size_t i = 0; i < d->step_count; i++) {
-        const char *name = d->steps[i].kind == STEP_MSGPACK ? "msgpack" : "avro";
+        const char *name = d->steps[i].kind == STEP_MSGPACK ? "msgpack"
+                           : d->steps[i].kind == STEP_AVRO  ? "avro"
+                                                            : "protobuf";
         bool is_good = i == 0 && d->step_count > 1 && decode_step_reads_json(d->steps[1].kind);
         if (decode_step_is_binary(d->steps[i].kind) && !is_good)
             return err_set(e, EX_CONFIG,

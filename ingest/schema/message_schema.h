@@ -6,12 +6,14 @@
 #pragma once
 
 #include "ingest/schema/avro_schema.h"
+#include "ingest/schema/proto_schema.h"
 
-enum schema_kind { SCHEMA_AVRO, SCHEMA_OTHER };
+enum schema_kind { SCHEMA_AVRO, SCHEMA_PROTOBUF, SCHEMA_OTHER };
 
 struct message_schema {
-    enum schema_kind kind;    /* SCHEMA_OTHER: of a kind that the asking step does not read */
-    struct avro_schema *avro; /* of a SCHEMA_AVRO */
+    enum schema_kind kind;      /* SCHEMA_OTHER: of a kind that the asking step does not read */
+    struct avro_schema *avro;   /* of a SCHEMA_AVRO */
+    struct proto_schema *proto; /* of a SCHEMA_PROTOBUF */
 };
 
 void message_schema_free(struct message_schema *s);

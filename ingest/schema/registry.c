@@ -70,29 +70,29 @@ void registry_fini(struct registry *r)
     *r = (struct registry){0};
 }
 
-static struct registry_file *find_file(const struct registry *r, const char *path)
+static struct registry_file *find_file(const struct registry *r, enum schema_kind kind, const char *path)
 {
     for (size_t i = 0; i < r->file_count; i++) {
-        if (strcmp(r->files[i].path, path) == 0)
+        if (r->files[i].kind == kind && strcmp(r->files[i].path, path) == 0)
             return &r->files[i];
     }
     return NULL;
 }
 
-bool registry_ask(struct registry *r, const char *path, struct err *e)
+bool registry_ask(struct registry *r, enum schema_kind kind, const char *path, struct err *e)
 {
     if (path[0] == '\0') {
         r->is_asked = true;
         return true;
     }
-    if (find_file(r, path) != NULL)
+    if (find_file(r, kind, path) != NULL)
         return true;
     if (r->file_count == REGISTRY_FILES_MAX)
         return err_set(e, EX_CONFIG, "found one more file of a schema, expected at most %d",
                        REGISTRY_FILES_MAX);
     r->files = xrealloc(r->files, (r->file_count + 1) * sizeof *r->files);
     struct registry_file *file = &r->files[r->file_count++];
-    *file = (struct registry_file){0};
+    *file = (struct registry_file){.kind = kind};
     snprintf(file->path, sizeof file->path, "%s", path);
     return true;
 }
@@ -142,7 +142,7 @@ static bool open_file(struct registry_file *file, struct err *e)
 {
     struct text text = {0};
     if (read_file(file->path, &text, e)) {
-        file->schema = registry_of_text(text_slice(&text), e);
+        file->schema = registry_of_text(file->kind, text_slice(&text), e);
         if (file->schema == NULL)
             err_prefix(e, "%s", file->path);
     }
@@ -178,9 +178,10 @@ bool registry_probe(const struct registry *r, struct err *e)
     return good;
 }
 
-const struct message_schema *registry_file_schema(const struct registry *r, const char *path)
+const struct message_schema *registry_file_schema(const struct registry *r, enum schema_kind kind,
+                                                  const char *path)
 {
-    const struct registry_file *file = find_file(r, path);
+    const struct registry_file *file = find_file(r, kind, path);
     ASSERT(file != NULL && file->schema != NULL);
     return file->schema;
 }

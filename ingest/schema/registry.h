@@ -26,6 +26,7 @@
 /* The schema of a file. */
 struct registry_file {
     char path[REGISTRY_PATH_BYTES];
+    enum schema_kind kind;
     struct message_schema *schema; /* NULL until it is open */
 };
 
@@ -41,7 +42,7 @@ struct registry {
 
 void registry_fini(struct registry *r);
 /* A decoding needs the schema of this file; "": those of the registry. False: EX_CONFIG, too many files. */
-bool registry_ask(struct registry *r, const char *path, struct err *e) MUST_CHECK;
+bool registry_ask(struct registry *r, enum schema_kind kind, const char *path, struct err *e) MUST_CHECK;
 /* Do url, credentials and certificates fit together? EX_CONFIG; the text names the key. */
 bool registry_check(const struct registry *r, struct err *e) MUST_CHECK;
 /* Makes ready what is asked for. The registry itself need not answer yet. `clock` is borrowed. */
@@ -50,7 +51,8 @@ bool registry_open(struct registry *r, const struct clock *clock, struct err *e)
 bool registry_probe(const struct registry *r, struct err *e) MUST_CHECK;
 
 /* The schema of a file that was asked for. Pre: it is open. */
-const struct message_schema *registry_file_schema(const struct registry *r, const char *path);
+const struct message_schema *registry_file_schema(const struct registry *r, enum schema_kind kind,
+                                                  const char *path);
 /* The schema of an id; `kind`: which the asker reads. NULL: it is not known yet, and will be fetched; the
  * record is the first that waits for it. Pre: it is open, and asked. */
 const struct message_schema *registry_find(const struct registry *r, enum schema_kind kind, uint32_t id,

@@ -95,28 +95,39 @@ static bool fetch_references(struct fetch *f, const json_t *answer)
     return good;
 }
 
-static struct message_schema *compile(const struct text *texts, size_t count, struct err *e)
+/* Makes a schema of the last text; the others are those that it refers to. */
+static struct message_schema *compile(enum schema_kind kind, const struct slice *texts, size_t count,
+                                      struct err *e)
 {
-    struct slice slices[REGISTRY_REFERENCES_MAX + 1];
-    for (size_t i = 0; i < count; i++)
-        slices[i] = text_slice(&texts[i]);
-    struct avro_schema *avro = avro_schema_new(slices, count, e);
-    if (avro == NULL)
+    struct message_schema made = {.kind = kind};
+    if (kind == SCHEMA_AVRO)
+        made.avro = avro_schema_new(texts, count, e);
+    else
+        made.proto = proto_schema_new(texts, count, e);
+    if (made.avro == NULL && made.proto == NULL)
         return NULL;
     struct message_schema *s = xcalloc(1, sizeof *s);
-    *s = (struct message_schema){SCHEMA_AVRO, avro};
+    *s = made;
     return s;
 }
 
-static struct message_schema *schema_of_answer(struct fetch *f, const json_t *answer, const struct text *path)
+/* `kind`: the one that is wanted. */
+static struct message_schema *schema_of_answer(struct fetch *f, enum schema_kind kind, const json_t *answer,
+                                               const struct text *path)
 {
-    const struct slice type = schema_json_text(schema_json_member(answer, "schemaType"));
-    if (type.ptr != NULL && !slice_is(type, "AVRO")) {
+    static const char *const types[] = {[SCHEMA_AVRO] = "AVRO", [SCHEMA_PROTOBUF] = "PROTOBUF"};
+    struct slice type = schema_json_text(schema_json_member(answer, "schemaType"));
+    struct slice slices[REGISTRY_REFERENCES_MAX + 1];
+    if (!slice_is(type.ptr != NULL ? type : slice_text("AVRO"), types[kind])) {
         struct message_schema *s = xcalloc(1, sizeof *s);
         s->kind = SCHEMA_OTHER;
         return s;
     }
-    return take_answer(f, answer, path) ? compile(f->texts, f->count, f->e) : NULL;
+    if (!take_answer(f, answer, path))
+        return NULL;
+    for (size_t i = 0; i < f->count; i++)
+        slices[i] = text_slice(&f->texts[i]);
+    return compile(kind, slices, f->count, f->e);
 }
 
 struct message_schema *registry_fetch(const struct registry_server *r, enum schema_kind kind, uint32_t id,
@@ -125,14 +136,13 @@ struct message_schema *registry_fetch(const struct registry_server *r, enum sche
     struct fetch *f = xcalloc(1, sizeof *f);
     struct text path = {0};
     struct message_schema *s = NULL;
-    (void)kind;
     f->registry = r;
     f->stop = stop;
     f->e = e;
     text_printf(&path, "/schemas/ids/%" PRIu32, id);
     json_t *answer = get(f, &path);
     if (answer != NULL)
-        s = schema_of_answer(f, answer, &path);
+        s = schema_of_answer(f, kind, answer, &path);
     schema_json_free(answer);
     *is_away = f->is_away;
     for (size_t i = 0; i < f->count; i++) {
@@ -144,14 +154,9 @@ struct message_schema *registry_fetch(const struct registry_server *r, enum sche
     return s;
 }
 
-struct message_schema *registry_of_text(struct slice text, struct err *e)
+struct message_schema *registry_of_text(enum schema_kind kind, struct slice text, struct err *e)
 {
-    struct avro_schema *avro = avro_schema_new(&text, 1, e);
-    if (avro == NULL)
-        return NULL;
-    struct message_schema *s = xcalloc(1, sizeof *s);
-    *s = (struct message_schema){SCHEMA_AVRO, avro};
-    return s;
+    return compile(kind, &text, 1, e);
 }
 
 void message_schema_free(struct message_schema *s)
@@ -159,5 +164,6 @@ void message_schema_free(struct message_schema *s)
     if (s == NULL)
         return;
     avro_schema_free(s->avro);
+    proto_schema_free(s->proto);
     free(s);
 }

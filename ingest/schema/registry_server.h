@@ -38,4 +38,4 @@ bool registry_get(const struct registry_server *r, const char *path, const atomi
 struct message_schema *registry_fetch(const struct registry_server *r, enum schema_kind kind, uint32_t id,
                                       const atomic_bool *stop, bool *is_away, struct err *e) MUST_CHECK;
 /* Makes a schema of the text of a file. */
-struct message_schema *registry_of_text(struct slice text, struct err *e) MUST_CHECK;
+struct message_schema *registry_of_text(enum schema_kind kind, struct slice text, struct err *e) MUST_CHECK;

@@ -22,6 +22,8 @@ from process import CACHE, Missing, Program, making, run
 
 FASTAVRO_VERSION = "1.13.1"
 HOME = os.path.join(CACHE, f"fastavro-{FASTAVRO_VERSION}-{sys.version_info[0]}.{sys.version_info[1]}")
+CONFLUENT_VERSION, GRPC_VERSION = "2.16.1", "1.85.1"
+CONFLUENT_HOME = os.path.join(CACHE, f"confluent-kafka-{CONFLUENT_VERSION}-{sys.version_info[0]}.{sys.version_info[1]}")
 INSTALL_S = 200
 APICURIO_VERSION = "2.6.13.Final"
 APICURIO_HOME = os.path.join(CACHE, f"apicurio-{APICURIO_VERSION}")
@@ -40,6 +42,25 @@ def install():
             os.rename(part, HOME)
     if HOME not in sys.path:
         sys.path.append(HOME)
+
+
+def install_confluent():
+    """Get Confluent's serialisers and a compiler of .proto files, if they are missing."""
+    with making(CONFLUENT_HOME) as part:
+        if part is not None:
+            run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", part,
+                 f"confluent-kafka[schemaregistry,protobuf]=={CONFLUENT_VERSION}", f"grpcio-tools=={GRPC_VERSION}"],
+                "getting Confluent's serialisers by pip", INSTALL_S)
+            os.rename(part, CONFLUENT_HOME)
+    if CONFLUENT_HOME not in sys.path:
+        sys.path.append(CONFLUENT_HOME)
+
+
+def compile_proto(folder, *names):
+    """Make Python modules of .proto files, in their folder."""
+    run([sys.executable, "-m", "grpc_tools.protoc", "-I", folder, f"--python_out={folder}", *names], "compiling .proto files", INSTALL_S,
+        PYTHONPATH=CONFLUENT_HOME)
+    sys.path.insert(0, folder)
 
 
 def framed(schema_id, datum):

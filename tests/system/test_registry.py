@@ -5,13 +5,17 @@ the registry is there or not. fastavro writes them; a recount in Python judges.
 TALLYD_ROUNDS (3 by default) says how often the daemon is killed by chance.
 """
 
+import base64
 import collections
 import datetime
 import decimal
 import json
 import os
 import re
+import shutil
 import subprocess
+import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -285,6 +289,150 @@ class Fields(Registered):
         self.stop()
         self.check_report("two", values)
         self.verify()
+
+
+COMMON_PROTO = """syntax = "proto3";
+package shop.common;
+enum Method { GET = 0; POST = 1; PUT = 2; }
+message Request { string uri = 1; Method method = 2; }
+"""
+# Fields are out of order, and there is each kind of comment, option and nesting.
+EVENT_PROTO = """// shop
+syntax = "proto3";
+package shop;
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/wrappers.proto";
+import "common.proto"; /* Request */
+option java_package = "org.example; }";
+message Outer {
+  message First { reserved 2, 4 to 6; reserved "a"; string x = 1; }
+  message Event {
+    option deprecated = false;
+    bool ok = 13;
+    google.protobuf.Timestamp at = 1 [deprecated = true, json_name = "]"];
+    common.Request request = 2;
+    optional string shop = 3;
+    optional double price = 4;
+    double ratio = 5;
+    float small = 6;
+    google.protobuf.StringValue id = 7;
+    oneof of_day { string day = 8; sint32 other_day = 300; }
+    map<string, string> labels = 9;
+    repeated int32 codes = 10;
+    repeated string names = 14;
+    Event parent = 11;
+    bytes mark = 12;
+    map<int32, Event> more = 15;
+    uint64 large = 16;
+    sint64 negative = 17;
+    fixed32 fixed = 18;
+    repeated sfixed64 fixeds = 19;
+  }
+  Event event = 1;
+}
+service Nothing { rpc Of (Outer) returns (Outer) {} }
+"""
+PROTO_SOURCE = EVENT_SOURCE.replace("[avro, json]", "[protobuf, json]")
+
+
+class Protobuf(Fields):
+    """The same events in Protobuf. Google's library for Python writes them, and Confluent's serialiser."""
+
+    test_every_type = test_reference = test_file = None  # of Avro
+
+    def setUp(self):
+        super().setUp()
+        try:
+            schemas.install_confluent()
+        except process.Missing as missing:
+            self.skipTest(str(missing))
+        self.write("common.proto", COMMON_PROTO.encode())
+        self.write("event.proto", EVENT_PROTO.encode())
+        if "event_pb2" not in sys.modules:  # a process may define a message once
+            Protobuf.folder = tempfile.mkdtemp(prefix="tallyd-proto-")
+            self.addClassCleanup(shutil.rmtree, Protobuf.folder)
+            for name in "common.proto", "event.proto":
+                shutil.copy(self.path(name), Protobuf.folder)
+            schemas.compile_proto(Protobuf.folder, "common.proto", "event.proto")
+        import event_pb2
+        self.pb2 = event_pb2
+
+    def message(self, value):
+        message = self.pb2.Outer.Event(ratio=value["ratio"], small=value["small"], labels=value["labels"], codes=value["codes"],
+                                       mark=value["mark"], ok=value["ok"], day=value["day"].isoformat(), names=["n", "m"],
+                                       large=2 ** 64 - 1, negative=-2 ** 63, fixed=7, fixeds=[-1, 2])
+        message.at.FromDatetime(value["at"])
+        message.request.uri = value["request"]["uri"]
+        message.request.method = ("GET", "POST", "PUT").index(value["request"]["method"])
+        message.id.value = str(value["id"])
+        if value["shop"] is not None:
+            message.shop = value["shop"]
+        if value["price"] is not None:
+            message.price = float(value["price"])
+        if value["parent"]:
+            message.parent.CopyFrom(self.message({**value["parent"], "parent": None}))
+            message.more[-5].CopyFrom(message.parent)
+        return message
+
+    def count(self, topic, values, sources, more, rejected=0):
+        self.configure_registry(sources, EVENT_REPORTS + more)
+        self.run_daemon()
+        self.wait_consumed(f"kafka:{topic}", len(values) + rejected)
+        self.assertEqual((len(values), rejected),
+                         (self.book(f"kafka:{topic}", "parsed"), self.book(f"kafka:{topic}", "rejected.protobuf")))
+        self.stop()
+        self.verify()
+        for report in DIMENSIONS:
+            self.check_report(report, values)
+
+    def test_text_and_descriptor(self):
+        """Text with a reference, as most registries have it; and what serialisers for Python register."""
+        topic, values = self.new_topic(1), [self.event() for _ in range(300)]
+        self.registry.add_subject("common.proto", 1, COMMON_PROTO)
+        self.registry.add(1, EVENT_PROTO, kind="PROTOBUF", references=[("common.proto", "common.proto", 1)])
+        packed = base64.b64encode(self.pb2.DESCRIPTOR.serialized_pb).decode()
+        common = base64.b64encode(self.pb2.common__pb2.DESCRIPTOR.serialized_pb).decode()
+        self.registry.add_subject("packed", 1, common)
+        self.registry.add(2, packed, kind="PROTOBUF", references=[("common.proto", "packed", 1)])
+        producer = self.broker.producer()
+        for number, value in enumerate(values):
+            producer.send(topic, 0, schemas.framed(1 + number % 2, b"\4\0\2" + self.message(value).SerializeToString()))
+        for bad in b"\4\0\x08", b"", b"\4\0\2\xff", b"\4\0\2\x08\1", b"\1":
+            producer.send(topic, 0, schemas.framed(1, bad))
+        producer.flush()
+        self.count(topic, values, {topic: PROTO_SOURCE}, "", rejected=5)
+
+    def test_file(self):
+        topic, values = self.new_topic(1), [self.event() for _ in range(50)]
+        self.write("flat.proto", (EVENT_PROTO.replace("common.Request", "Request") + COMMON_PROTO.split(";", 2)[2]).encode())
+        producer = self.broker.producer()
+        for value in values:
+            producer.send(topic, 0, self.pb2.Outer(event=self.message(value)).SerializeToString())
+        producer.flush()
+        source = PROTO_SOURCE.replace("[protobuf,", "[{protobuf: flat.proto},").replace(": /", ": /event/")
+        self.count(topic, values, {topic: source}, "")
+
+    def test_confluent_serialiser_and_apicurio(self):
+        from confluent_kafka import schema_registry, serialization
+        from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
+        schemas.Apicurio.install()
+        registry = schemas.Apicurio(self.path("registry")).start()
+        self.addCleanup(registry.kill)
+        self.registry.close()
+        topic, values = self.new_topic(1), [self.event() for _ in range(50)]
+        client = schema_registry.SchemaRegistryClient({"url": registry.url})
+        write = ProtobufSerializer(self.pb2.Outer.Event, client, {"use.deprecated.format": False})
+        context = serialization.SerializationContext(topic, serialization.MessageField.VALUE)
+        producer = self.broker.producer()
+        for value in values:
+            producer.send(topic, 0, write(self.message(value), context))
+        producer.flush()
+        self.configure({topic: PROTO_SOURCE}, f"registry: {{url: \"{registry.url}\"}}\n" + EVENT_REPORTS)
+        self.run_daemon()
+        self.wait_consumed(f"kafka:{topic}", len(values))
+        self.stop()
+        for report in DIMENSIONS:
+            self.check_report(report, values)
 
 
 class Settings(Registered):

@@ -125,7 +125,7 @@ static void run_case(struct golden *g)
         bool good = decode_finish(&g->decode, &e);
         g->decode.registry = &g->registry;
         if (good && decode_needs_schema(&g->decode))
-            good = registry_ask(&g->registry, g->decode.schema_path, &e) &&
+            good = registry_ask(&g->registry, decode_schema_kind(&g->decode), g->decode.schema_path, &e) &&
                    registry_open(&g->registry, &clock_system, &e);
         if (!good)
             fail_msg("%s:%d: %s", GOLDEN, g->line_number, e.text);

@@ -77,7 +77,8 @@ static void open_registry(struct registry *r, uint16_t port, int64_t timeout_ms)
     struct err e;
     snprintf(url, sizeof url, "http://127.0.0.1:%d/", port);
     *r = (struct registry){.server = {.url = xstrdup(url), .timeout_ms = timeout_ms}, .retry_max_ms = 20};
-    assert_true(registry_ask(r, "", &e) && registry_check(r, &e) && registry_open(r, &clock_system, &e));
+    assert_true(registry_ask(r, SCHEMA_AVRO, "", &e) && registry_check(r, &e) &&
+                registry_open(r, &clock_system, &e));
 }
 
 static const struct message_schema *find(struct registry *r, uint32_t id)
