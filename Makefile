@@ -294,6 +294,9 @@ bench: all build/traffic build/bench_hot build/bench_json ## measure against the
 bench-formats: all build/traffic build/bench_hot ## count a line's instructions by compiled formats, into the same file
 	@python3 bench/formats.py
 
+bench-schemas: all build/bench_schemas ## count a message's instructions in Avro and Protobuf, into the same file
+	@python3 bench/schemas.py
+
 # The build/ of another checkout, and its name in the results.
 OLD      ?= ../old/build
 OLD_NAME ?=
@@ -416,7 +419,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-web format \
+.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-schemas bench-sizing bench-web format \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

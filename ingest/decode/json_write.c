@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/civil.h"
 #include "base/mem.h"
+#include "ingest/decode/json_scan.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -32,14 +33,20 @@ size_t json_write_string(struct slice s, char *out)
 {
     char *to = out;
     *to++ = '"';
-    for (size_t i = 0; i < s.len; i++) {
-        unsigned char c = (unsigned char)s.ptr[i];
-        if (c == '"' || c == '\\')
-            *to++ = '\\';
-        if (c < 0x20)
+    for (const char *p = s.ptr, *end = slice_end(s); p < end;) {
+        const char *stop = json_scan_string(s.ptr, p, end);
+        memcpy(to, p, (size_t)(stop - p));
+        to += stop - p;
+        p = stop;
+        if (p == end)
+            break;
+        unsigned char c = (unsigned char)*p++;
+        if (c < 0x20) {
             to += sprintf(to, "\\u%04x", c);
-        else
+        } else {
+            *to++ = '\\';
             *to++ = (char)c;
+        }
     }
     *to++ = '"';
     return (size_t)(to - out);
