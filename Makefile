@@ -12,12 +12,12 @@ MAKEFLAGS += --jobs=$(shell nproc) --no-print-directory
 endif
 
 # Lowest first: a folder includes itself and the folders before it.
-FOLDERS  := base ingest ingest/file ingest/derive ingest/decode ingest/kafka aggregate store store/common store/mem store/sqlite \
+FOLDERS  := base ingest ingest/file ingest/derive ingest/schema ingest/decode ingest/kafka aggregate store store/common store/mem store/sqlite \
             $(addprefix store/mongo/,wire handle doc ledger send raw writer catalog job admin) store/mongo store/backend \
             stats query prom web config daemon/service daemon/count daemon daemon/file daemon/topic verify cli/top cli
 STAGES   := $(sort $(foreach f,$(FOLDERS),$(firstword $(subst /, ,$f))))
 LINKED   := yaml-0.1 sqlite3 libmicrohttpd libxxhash zlib libzstd libbson-1.0 rdkafka libsystemd
-LOADED   := libarchive libcurl libmongoc-1.0 glib-2.0 libpcre2-8 snappy libmaxminddb# at run time, when they are needed: base/library.h
+LOADED   := libarchive libcurl jansson libmongoc-1.0 glib-2.0 libpcre2-8 snappy libmaxminddb# at run time, when they are needed: base/library.h
 
 # `make asan` and its like build a flavour into build/FLAVOUR, with clang (gcc for cov). The fuzz targets are of asan, too.
 SANITIZE_asan  := -O1 -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
@@ -294,6 +294,9 @@ bench: all build/traffic build/bench_hot build/bench_json ## measure against the
 bench-formats: all build/traffic build/bench_hot ## count a line's instructions by compiled formats, into the same file
 	@python3 bench/formats.py
 
+bench-schemas: all build/bench_schemas ## count a message's instructions in Avro and Protobuf, into the same file
+	@python3 bench/schemas.py
+
 # The build/ of another checkout, and its name in the results.
 OLD      ?= ../old/build
 OLD_NAME ?=
@@ -419,7 +422,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-sketches bench-web format \
+.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-sketches bench-web format bench-schemas \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -11,8 +11,8 @@ set -euo pipefail
 declare -A groups=(
     [build]="gcc libc6-dev make pkg-config libyaml-dev libsqlite3-dev libarchive-dev libmicrohttpd-dev
              libxxhash-dev zlib1g-dev libzstd-dev libmongoc-dev libjs-dygraphs librdkafka-dev libsystemd-dev
-             libcurl4-openssl-dev libglib2.0-dev libpcre2-dev libsnappy-dev libmaxminddb-dev tzdata"
-    [check]="libcmocka-dev libjansson-dev python3 python3-venv uap-core gzip zstd bzip2 xz-utils kcat maven
+             libcurl4-openssl-dev libglib2.0-dev libpcre2-dev libsnappy-dev libmaxminddb-dev libjansson-dev tzdata"
+    [check]="libcmocka-dev python3 python3-venv uap-core gzip zstd bzip2 xz-utils kcat maven
              default-jre-headless prometheus openssl"
     [package]="build-essential debhelper dpkg-dev"
     [arm64]="gcc-aarch64-linux-gnu qemu-user-static"

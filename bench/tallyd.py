@@ -22,6 +22,7 @@ class Tallyd:
         self.program = os.path.join(build, "tallyd")
         self.hot_program = os.path.join(build, "bench_hot")
         self.json_program = os.path.join(build, "bench_json")
+        self.schemas_program = os.path.join(build, "bench_schemas")
         self.store = os.path.join(work, "store.db")
         self.why_not = None if os.access(self.program, os.X_OK) else "tallyd is not built"
         self.runs = []
@@ -73,6 +74,10 @@ class Tallyd:
         """The instructions of the chain, or only of a function and its callees."""
         options = [f"--toggle-collect={function}"] if function else []
         return self._instructions_each([self.json_program, "json"], events, work, options)
+
+    def instructions_per_message(self, argv, events, work):
+        """The instructions of the chain; `argv`: a file with the message, and the steps."""
+        return self._instructions_each([self.schemas_program, *argv], events, work)
 
     def _instructions_each(self, argv, count, work, options=(), after=()):
         """The instructions of a harness for 2N less those for N: its start does not count."""

@@ -54,6 +54,14 @@ static void note_store(const struct config *c, const char *prefix, struct text *
     }
 }
 
+/* Warn, but do not refuse: the registry may be away for a while. */
+static void note_registry(const struct config *c, const char *prefix, struct text *out)
+{
+    struct err e;
+    if (c->registry.is_asked && !registry_probe(&c->registry, &e))
+        text_printf(out, "%snote: the schema registry cannot be reached: %s\n", prefix, e.text);
+}
+
 static int check(const char *file, bool print, bool secrets)
 {
     struct text out = {0};
@@ -70,11 +78,13 @@ static int check(const char *file, bool print, bool secrets)
         config_print(c, !secrets, &out);
         note_store(c, "# ", &out);
         derive_print(&c->derive, "# ", &out);
+        note_registry(c, "# ", &out);
         budget_print(c, &out);
     } else {
         text_printf(&out, "%s: configuration is good\n", file == NULL ? "built-in" : file);
         note_store(c, "", &out);
         derive_print(&c->derive, "", &out);
+        note_registry(c, "", &out);
     }
     config_free(c);
     return finish(&out);

@@ -102,6 +102,12 @@ static int explain_all(const struct arguments *args, const struct config *c)
     const struct config_source *source = find_source(c, args, &ls.e);
     if (ls.e.code != EX_OK)
         return options_complain("explain", &ls.e);
+    if (source != NULL && args->decode.text == NULL && decode_needs_schema(&source->decode)) {
+        err_set(&ls.e, EX_USAGE,
+                "the source %s has messages of %s, and a line is none: say --source or --decode",
+                source->name, decode_binary_name(&source->decode));
+        return options_complain("explain", &ls.e);
+    }
     if (args->file != NULL)
         setup_constants(c, args->file, NULL, &constants);
     explain_init(&ls.explain, c,

@@ -206,7 +206,7 @@ struct config *options_load_to_decode(const char *file, const char *store_url, s
         return NULL;
     if (decode != NULL)
         decode->derive = &c->derive;
-    if (derive_open(&c->derive, &e))
+    if (derive_open(&c->derive, &e) && registry_open(&c->registry, &clock_system, &e))
         return c;
     fprintf(stderr, "%s%s: %s\n", log_error_prefix(), file != NULL ? file : "built-in", e.text);
     *code = e.code;

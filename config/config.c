@@ -28,6 +28,7 @@ void config_free(struct config *c)
     free(c->reports);
     free(c->references);
     derive_fini(&c->derive);
+    registry_fini(&c->registry);
     free(c->kafka.brokers);
     free(c->kafka.group);
     free(c->kafka.instance);

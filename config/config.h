@@ -23,6 +23,7 @@
 #include "ingest/derive/derive.h"
 #include "ingest/file/pattern.h"
 #include "ingest/kafka/conf.h"
+#include "ingest/schema/registry.h"
 #include "store/store.h"
 
 #define CONFIG_FILE_BYTES_MAX ((size_t)1 << 20)
@@ -80,6 +81,7 @@ struct config {
         struct kafka_property *properties; /* accepted by kafka_conf_check() */
         size_t property_count;
     } kafka;
+    struct registry registry; /* borrowed by the decodings; not opened */
     struct {
         char *topic, *file; /* at most one is set; neither: rejects are dropped */
     } rejects;

@@ -23,7 +23,7 @@ static void print_scalar(const struct key *k, const char *reference, struct slic
                          struct text *out)
 {
     struct text escaped = {0}, hidden = {0};
-    if (hides && k->type == KEY_SECRET)
+    if (hides && keys_is_secret(k))
         value = slice_text(TEXT_HIDDEN);
     if (hides && k->type == KEY_URL) {
         text_url(&hidden, value);

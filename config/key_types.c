@@ -198,7 +198,7 @@ static bool parse_string(const struct key *k, struct slice text, void *base, str
     char hint[SUGGEST_HINT_BYTES];
     bool (*is_good)(struct slice) = keys_types[k->type].is_good;
     if (!keys_is_line(text) || !is_good(text)) {
-        if (k->type == KEY_SECRET)
+        if (keys_is_secret(k))
             return refuse(k, slice_text("…"), "", e);
         if (k->type == KEY_URL)
             return refuse(k, address_scheme(text), url_hint(text, hint), e);
@@ -481,6 +481,7 @@ const struct key_traits keys_types[] = {
     [KEY_URL] = STRING(address_is_store, "sqlite:PATH, mongodb://HOST/DATABASE or mem:"),
     [KEY_SECRET] = STRING(is_secret, TEXT_OF(KEYS_SECRET_MIN) " to " TEXT_OF(
                                          KEYS_SECRET_MAX) " letters, digits and signs of -._~+/="),
+    [KEY_PASSWORD] = STRING(keys_is_line, "a text of one line"),
     [KEY_LISTEN] = STRING(address_is_listen, "ADDRESS:PORT, such as 127.0.0.1:8080 or [::1]:8080"),
     [KEY_BROKERS] =
         STRING(address_is_brokers, "HOST:PORT, such as 127.0.0.1:9092, several with commas between them"),

@@ -69,7 +69,12 @@ bool keys_is_list(const struct key *k)
 
 bool keys_may_be_file(const struct key *k)
 {
-    return k->type == KEY_URL || k->type == KEY_SECRET;
+    return k->type == KEY_URL || keys_is_secret(k);
+}
+
+bool keys_is_secret(const struct key *k)
+{
+    return k->type == KEY_SECRET || k->type == KEY_PASSWORD;
 }
 
 bool keys_is_text(const struct key *k)

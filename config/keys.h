@@ -25,8 +25,9 @@ enum key_type {
     KEY_BOOLEAN,
     KEY_TEXT,
     KEY_PATH,
-    KEY_URL,    /* may hold a password, so it may be read from a file */
-    KEY_SECRET, /* may be read from a file */
+    KEY_URL,      /* may hold a password, so it may be read from a file */
+    KEY_SECRET,   /* may be read from a file */
+    KEY_PASSWORD, /* as another program gave it; may be read from a file */
     KEY_LISTEN,
     KEY_BROKERS,
     KEY_TOPIC,
@@ -106,6 +107,8 @@ bool keys_is_list(const struct key *k);
 bool keys_is_line(struct slice text);
 /* May its value be file:PATH? */
 bool keys_may_be_file(const struct key *k);
+/* Is its value never shown? */
+bool keys_is_secret(const struct key *k);
 /* Is its value printed in quotes? */
 bool keys_is_text(const struct key *k);
 /* May this source have the key of `sources`? Its type and decoding decide. */

@@ -186,13 +186,20 @@ static void refuse_messages(struct load *ld, const struct pair *pr, const struct
  * restart. */
 static void refuse_steps(struct load *ld, const struct pair *pr, const struct config_source *source)
 {
-    if (source->type != SOURCE_KAFKA && source->decode.steps[0].kind == STEP_MSGPACK)
+    const char *binary = decode_binary_name(&source->decode);
+    if (source->type != SOURCE_KAFKA && binary != NULL)
         document_problem(ld->d, pr->key->start_mark, pr->path,
-                         "found msgpack, expected that with type: kafka only: its values are no lines");
+                         "found %s, expected that with type: kafka only: its values are no lines", binary);
     if (source->type == SOURCE_KAFKA && decode_heeds_directives(&source->decode) &&
         source->decode.parts[0] == '\0')
         document_problem(ld->d, pr->key->start_mark, pr->path,
                          "found w3c without names, expected them with type: kafka: {w3c: date time c-ip}");
+}
+
+static bool ask_for_schema(struct load *ld, const struct decode *d, struct err *e)
+{
+    return !decode_needs_schema(d) ||
+           registry_ask(&ld->c->registry, decode_schema_kind(d), d->schema_path, e);
 }
 
 static bool ask_for_raw(struct load *ld, const struct raw *r, struct err *e)
@@ -214,6 +221,7 @@ void load_source_read(struct load *ld, const struct pair *pr)
     ld->source_marks[c->source_count++] = pr->key->start_mark;
     decode_init(&source->decode);
     source->decode.derive = &c->derive;
+    source->decode.registry = &c->registry;
     keys_set_defaults(KEY_OF_config_source, source);
     if (!slice_is_name(pr->name, REPORT_NAME_BYTES))
         document_problem(ld->d, pr->key->start_mark, pr->path,
@@ -223,8 +231,8 @@ void load_source_read(struct load *ld, const struct pair *pr)
     load_keys(ld, "sources", pr->path, pr->value, source);
     if (problems < ld->d->problem_count)
         return;
-    if (!decode_finish(&source->decode, &e) || !ask_for_raw(ld, &source->raw, &e) ||
-        !raw_finish(&source->raw, &source->decode, &e))
+    if (!decode_finish(&source->decode, &e) || !ask_for_schema(ld, &source->decode, &e) ||
+        !ask_for_raw(ld, &source->raw, &e) || !raw_finish(&source->raw, &source->decode, &e))
         document_problem(ld->d, pr->key->start_mark, pr->path, "%s", e.text);
     refuse_strangers(ld, pr, source);
     refuse_messages(ld, pr, source);
@@ -290,6 +298,17 @@ static void check_rejects(struct load *ld)
                          "found a topic, expected kafka.brokers to say where the cluster is");
 }
 
+static void check_registry(struct load *ld)
+{
+    struct pair pr;
+    struct err e;
+    yaml_node_t *root = document_root(ld->d);
+    if (registry_check(&ld->c->registry, &e))
+        return;
+    bool has = document_find(ld->d, root, "", "registry", &pr);
+    document_problem(ld->d, has ? pr.key->start_mark : root->start_mark, has ? pr.path : "", "%s", e.text);
+}
+
 /* A report called `raw` would conflict: it names its collections raw.day, raw events theirs raw.SOURCE. */
 static bool has_report_raw(const struct config *c)
 {
@@ -304,6 +323,7 @@ void load_source_rules(struct load *ld)
 {
     const struct config *c = ld->c;
     check_rejects(ld);
+    check_registry(ld);
     for (size_t i = 0; i < c->source_count; i++) {
         check_unique(ld, i);
         if (c->sources[i].raw.kind != RAW_OFF && has_report_raw(c))

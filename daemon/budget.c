@@ -3,6 +3,7 @@
 #include "daemon/backfill.h"
 #include "daemon/count/dead_letters.h"
 #include "daemon/setup.h"
+#include "ingest/decode/json_write.h"
 #include "store/mongo/mongo.h"
 #include "store/sqlite/sqlite.h"
 #include "web/server.h"
@@ -38,6 +39,17 @@ static int64_t backfill_bytes(const struct config *c)
     return (int64_t)most;
 }
 
+/* The JSON of a message, as it is written and as the next step reads it, in each topic's chain. */
+static int64_t schema_bytes(const struct config *c)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < c->source_count; i++) {
+        if (decode_needs_schema(&c->sources[i].decode))
+            bytes += 2 * JSON_WRITE_GROWTH * c->limits.line_max;
+    }
+    return bytes;
+}
+
 struct budget budget_of(const struct config *c)
 {
     bool has_topics = setup_has_topics(c), is_sqlite = strncmp(c->store.url, "sqlite:", 7) == 0;
@@ -52,6 +64,7 @@ struct budget budget_of(const struct config *c)
     /* A block, and each reader's rest; and a record's text without escapes. */
     b.input_bytes = topic_threads * c->limits.line_max + files * (c->limits.line_max + INPUT_BYTES) +
                     (files + (files > 0)) * ((int64_t)READER_BLOCK_BYTES + c->limits.line_max);
+    b.input_bytes += topic_threads * schema_bytes(c);
     if (has_topics)
         b.queue_bytes = topic_threads * (c->kafka.queue_bytes + queue_overshoot(c));
     if (c->rejects.topic != NULL || c->rejects.file != NULL)

@@ -180,7 +180,12 @@ bool setup_parse_source(const char *text, const char *time, struct decode *d, st
         if (comma == NULL)
             break;
     }
-    return (time[0] == '\0' || decode_set_time(d, slice_text(time), e)) && decode_finish(d, e);
+    if ((time[0] != '\0' && !decode_set_time(d, slice_text(time), e)) || !decode_finish(d, e))
+        return false;
+    return !decode_needs_schema(d) ||
+           err_set(e, EX_USAGE,
+                   "found %s, expected it in the configuration of a topic: a line is no message of it",
+                   decode_binary_name(d));
 }
 
 bool setup_parse_decode(const char *text, struct decode *d, struct err *e)

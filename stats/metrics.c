@@ -218,6 +218,10 @@ static void add_store(const struct status *s, struct text *out)
             "Failed attempts to commit a batch.");
     add_one(out, "store_reachable", "gauge", !s->store_is_away,
             "1 if the last attempt to commit succeeded, else 0.");
+    add_one(out, "schemas_waiting", "gauge", s->schemas_waiting,
+            "Schemas that the registry does not give, and for which messages wait.");
+    add_one(out, "schema_failures_total", "counter", s->schema_failures,
+            "Failed requests for a schema; they are retried.");
 }
 
 /* For a store that has jobs. */

@@ -130,6 +130,15 @@ void status_note_store(struct status *s, const char *error)
     pthread_mutex_unlock(&s->lock);
 }
 
+void status_note_schemas(struct status *s, int64_t waiting, int64_t failures, const char *error)
+{
+    pthread_mutex_lock(&s->lock);
+    s->schemas_waiting = waiting;
+    s->schema_failures = failures;
+    snprintf(s->schema_error, sizeof s->schema_error, "%s", error);
+    pthread_mutex_unlock(&s->lock);
+}
+
 int status_add_partition(struct status *s, const char *source, int32_t number)
 {
     int index = -1;
@@ -270,6 +279,8 @@ bool status_is_ready_locked(const struct status *s, struct text *why)
         text_puts(why, "stopping\n");
     else if (s->store_is_away)
         text_printf(why, "the store does not take what it is given: %s\n", s->store_error);
+    else if (s->schemas_waiting > 0)
+        text_printf(why, "messages wait for their schema: %s\n", s->schema_error);
     else if (lag_max > 0 && lag > lag_max)
         text_printf(why, "the lag is %" PRId64 " messages, above http.lag_max, %" PRId64 "\n", lag, lag_max);
     else
@@ -291,6 +302,8 @@ void status_line(struct status *s, char *buf, size_t bytes)
     int n = snprintf(buf, bytes, "%s, %.0f lines/s", states[s->figures.state], rate(s));
     if (s->partition_count > 0 && n > 0 && (size_t)n < bytes)
         n += snprintf(buf + n, bytes - (size_t)n, ", lag %" PRId64, status_lag_locked(s));
+    if (s->schemas_waiting > 0 && n > 0 && (size_t)n < bytes)
+        n += snprintf(buf + n, bytes - (size_t)n, ", messages wait for their schema");
     if (s->store_is_away && n > 0 && (size_t)n < bytes)
         snprintf(buf + n, bytes - (size_t)n, ", the store is away");
     pthread_mutex_unlock(&s->lock);

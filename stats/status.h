@@ -9,7 +9,8 @@
  * Alive   : the counting threads note something several times a second. Silence for STATUS_SILENCE_MS means
  *           that they hang; so does status_note_stuck(). An unreachable store does not: it is retried, and
  *           noted. While the store is being opened, silence is normal.
- * Ready   : the daemon consumes, the store takes its batches, and the lag is within lag_max.
+ * Ready   : the daemon consumes, no message waits for its schema, the store takes its batches, and the lag is
+ *           within lag_max.
  * Rate    : over the last STATUS_RATE_MS, between two batches. Lines are noted in steps of a flush, so a
  *           window cut by the clock would hold now more steps, now fewer.
  * Limits  : STATUS_PARTITIONS_MAX; further partitions are not shown.
@@ -112,6 +113,9 @@ struct status {
     uint64_t months_rolled, documents_rolled, periods_ranked, job_failures;
     bool store_is_away;
     char store_error[STATUS_ERROR_BYTES];
+    int64_t schemas_waiting; /* schemas for which messages wait */
+    int64_t schema_failures; /* failed requests for schemas since the start */
+    char schema_error[STATUS_ERROR_BYTES];
     const char *stuck;                          /* name of the thread that is stuck, borrowed; NULL: none */
     struct status_step steps[STATUS_STEPS_MAX]; /* for the rate, oldest first */
     size_t step_count;
@@ -132,6 +136,8 @@ void status_note_store(struct status *s, const char *error);
 void status_note_rollup(struct status *s, uint64_t documents);
 void status_note_ranking(struct status *s);
 void status_note_job_failure(struct status *s);
+/* `error`: the first schema for which messages wait, and why; "": none. */
+void status_note_schemas(struct status *s, int64_t waiting, int64_t failures, const char *error);
 /* Returns the index for status_note_partition(); -1: there is no room. */
 int status_add_partition(struct status *s, const char *source, int32_t number);
 void status_note_partition(struct status *s, int index, int64_t next, int64_t end);

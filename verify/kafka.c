@@ -5,10 +5,12 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 
-#define MESSAGES_MAX 1024
-#define POLL_MS      100
-#define SILENCE_MS   30000 /* silence of the cluster after which reading fails */
+#define MESSAGES_MAX   1024
+#define POLL_MS        100
+#define SCHEMA_POLL_MS 20    /* between two questions for a schema */
+#define SILENCE_MS     30000 /* silence of the cluster after which reading fails */
 
 /* A topic as it is now. */
 struct today {
@@ -162,6 +164,22 @@ static struct reading *find_reading(struct rereader *rr, const rd_kafka_message_
     return NULL;
 }
 
+/* Wait until the schema of the record is known. */
+static bool await_schema(const struct rereader *rr, const struct reading *rd, const struct record *record,
+                         struct err *e)
+{
+    struct registry_figures figures;
+    for (int waited_ms = 0; !chain_knows_schema(rd->chain, record); waited_ms += SCHEMA_POLL_MS) {
+        if (waited_ms > SILENCE_MS) {
+            registry_note(&rr->v->config->registry, &figures);
+            return err_set(e, EX_TEMPFAIL, "a message's schema did not come for %d s: %s", SILENCE_MS / 1000,
+                           figures.why);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = SCHEMA_POLL_MS * 1000000L}, NULL);
+    }
+    return true;
+}
+
 static bool take_message(struct rereader *rr, struct reading *rd, rd_kafka_message_t *m, struct err *e)
 {
     struct record record;
@@ -178,6 +196,8 @@ static bool take_message(struct rereader *rr, struct reading *rd, rd_kafka_messa
     rd->next = m->offset + is_record;
     if (is_record && m->offset < rd->to) {
         kafka_record(m, topic, &record);
+        if (!await_schema(rr, rd, &record, e))
+            return false;
         verify_record(&rd->part, rd->chain, &record);
     }
     if (rd->next >= rd->to) {

@@ -28,6 +28,7 @@ static bool open_consumers(struct consume *c, struct err *e)
     for (size_t i = 0; i < c->intake_count; i++) {
         struct kafka_options options = c->engine->kafka_options;
         name_instance(c, i, options.instance);
+        options.pauses = c->engine->options.config->registry.is_asked;
         options.on_stand = consume_note_stand;
         options.context = &c->intakes[i];
         c->intakes[i].kafka = kafka_open(&options, e);

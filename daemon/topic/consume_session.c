@@ -49,6 +49,10 @@ static int64_t note_partitions(struct consume *c)
 static void note(void *part, struct status_figures *figures)
 {
     struct consume *c = part;
+    struct registry_figures schemas;
+    registry_note(&c->engine->options.config->registry, &schemas);
+    status_note_schemas(&c->engine->options.service->status, (int64_t)schemas.waiting, schemas.failures,
+                        schemas.why);
     for (size_t i = 0; i < c->intake_count; i++) {
         figures->shard_bytes += c->intakes[i].feed.bytes;
         figures->queue_bytes += c->intakes[i].kafka != NULL ? kafka_queued_bytes(c->intakes[i].kafka) : 0;

@@ -174,13 +174,10 @@ static void pass_over(struct intake *in, struct partition *p, int64_t to)
     advance(feed_range(in, range_of(in, p)), p, to, p->tail_hash, distance);
 }
 
-static void take_error(struct intake *in, const rd_kafka_message_t *m)
+static void take_error(struct intake *in, struct partition *p, const rd_kafka_message_t *m)
 {
     struct err e = {0};
     char quoted[LOG_QUOTE_BYTES];
-    struct partition *p;
-    end_run(in); /* the error may concern any partition, also the one of this run */
-    p = find_partition(in, m);
     if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
         if (p != NULL && m->offset > p->next)
             pass_over(in, p, m->offset);
@@ -214,10 +211,8 @@ static bool fail_backwards(struct intake *in, const struct partition *p, const r
 }
 
 /* Begin a run with `m`. False: the message must not be counted. */
-static bool begin_run(struct intake *in, rd_kafka_message_t *m)
+static bool begin_run(struct intake *in, struct partition *p, rd_kafka_message_t *m)
 {
-    end_run(in);
-    struct partition *p = find_partition(in, m);
     ASSERT(p != NULL);
     if (UNLIKELY(m->offset < p->next))
         return fail_backwards(in, p, m);
@@ -229,13 +224,25 @@ static bool begin_run(struct intake *in, rd_kafka_message_t *m)
     return true;
 }
 
-static void count_message(struct intake *in, rd_kafka_message_t *m)
+/* False: the message must wait for its schema. */
+static bool count_message(struct intake *in, rd_kafka_message_t *m)
 {
     struct topic *t = in->current->partition->topic;
     struct record r;
     kafka_record(m, t->name, &r);
+    if (!chain_knows_schema(in->chains[t - in->topics], &r))
+        return false;
     in->has_dead_letter = false;
     lane_record(&in->feed.lane, in->chains[t - in->topics], &r);
+    return true;
+}
+
+/* Set the message aside. False, for the caller's return. */
+static bool hold(struct intake *in, struct partition *p, rd_kafka_message_t *m)
+{
+    end_run(in);
+    held_add(&in->held, in->kafka, p, m);
+    return false;
 }
 
 /* Fast path: one good plain line, which nearly all messages are. False: it is something else, and nothing was
@@ -249,24 +256,38 @@ static bool count_line(struct intake *in, const rd_kafka_message_t *m)
     return lane_line(&in->feed.lane, in->current_decoder, slice_of(m->payload, m->len), m->offset, &why);
 }
 
-static void take_message(struct intake *in, rd_kafka_message_t *m)
+/* Take an error, or begin a run with a message of another partition. False: the message must not be counted.
+ * */
+static bool take_other(struct intake *in, struct partition *p, rd_kafka_message_t *m)
 {
-    if (UNLIKELY(m->err != RD_KAFKA_RESP_ERR_NO_ERROR)) {
-        take_error(in, m);
-        return;
-    }
+    end_run(in); /* an error may concern any partition, also the one of this run */
+    if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+        return begin_run(in, p, m);
+    take_error(in, p, m);
+    return false;
+}
+
+/* False: the message was set aside, since it or one before it must wait. */
+static bool take_message(struct intake *in, rd_kafka_message_t *m)
+{
     struct intake_range *r = in->current;
-    if (UNLIKELY(r == NULL || m->rkt != in->current_rkt || m->partition != r->partition->number) &&
-        !begin_run(in, m))
-        return;
+    if (UNLIKELY(m->err != RD_KAFKA_RESP_ERR_NO_ERROR || r == NULL || m->rkt != in->current_rkt ||
+                 m->partition != r->partition->number)) {
+        struct partition *p = find_partition(in, m);
+        if (p != NULL && p->is_held)
+            return hold(in, p, m);
+        if (!take_other(in, p, m))
+            return true;
+    }
     if (UNLIKELY(in->current_last != NULL && m->offset <= in->current_last->offset)) {
         fail_backwards(in, in->current->partition, m);
-        return;
+        return true;
     }
+    if (!count_line(in, m) && !count_message(in, m))
+        return hold(in, in->current->partition, m);
     in->feed.open.messages++;
     in->current_last = m;
-    if (!count_line(in, m))
-        count_message(in, m);
+    return true;
 }
 
 enum intake_need intake_take_need(struct intake *in, int64_t now_ms)
@@ -294,15 +315,18 @@ bool intake_count(struct intake *in, size_t n, int64_t now_ms)
     if (in->feed.open.range_count == 0)
         feed_begin(&in->feed, now_ms);
     for (size_t i = 0; i < n && good && !in->has_failed; i++) {
-        take_message(in, in->messages[i]);
+        if (!take_message(in, in->messages[i]))
+            in->messages[i] = NULL;
         if (UNLIKELY(feed_is_full(&in->feed)))
             good = seal_early(in, now_ms);
     }
     end_run(in); /* events and tail point into the messages, which are released now */
     for (size_t i = 0; i < in->topic_count; i++)
         chain_flush(in->chains[i]);
-    for (size_t i = 0; i < n; i++)
-        rd_kafka_message_destroy(in->messages[i]);
+    for (size_t i = 0; i < n; i++) {
+        if (in->messages[i] != NULL)
+            rd_kafka_message_destroy(in->messages[i]);
+    }
     in->feed.bytes = (int64_t)shard_bytes(in->feed.lane.shard);
     return good;
 }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "daemon/count/feed.h"
+#include "daemon/topic/held.h"
 #include "daemon/topic/topic.h"
 
 #define INTAKE_MESSAGES  1024
@@ -66,6 +67,8 @@ struct intake {
     int64_t gaps;                    /* pauses longer than INTAKE_GAP_MS between polls */
     _Atomic int64_t troubles;        /* `gaps` plus kafka_troubles(), as of the last poll */
     rd_kafka_message_t *messages[INTAKE_MESSAGES];
+
+    struct held held; /* partitions that wait for schemas */
 
     /* Partitions that the group assigned; the writer finds out where they begin. */
     struct partition **given;

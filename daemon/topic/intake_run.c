@@ -25,7 +25,9 @@ static void note_troubles(struct intake *in)
 static bool turn(struct intake *in)
 {
     heartbeat_turn(in->feed.lane.heartbeat);
-    size_t n = kafka_poll(in->kafka, in->messages, INTAKE_MESSAGES, INTAKE_POLL_MS);
+    size_t n = held_poll(&in->held, in->kafka, in->chains, in->topics, in->messages);
+    if (n == 0)
+        n = kafka_poll(in->kafka, in->messages, INTAKE_MESSAGES, INTAKE_POLL_MS);
     int64_t now_ms = clock_mono_ms(in->shared->feeds->lanes.clock);
     note_troubles(in);
     bool good = intake_count(in, n, now_ms);
@@ -44,6 +46,7 @@ void *intake_run(void *intake)
         good = turn(in);
     if (!in->drops)
         (void)!feed_drain(&in->feed, LANE_FOREVER_MS);
+    held_drop(&in->held, in->kafka, NULL);
     heartbeat_rest(in->feed.lane.heartbeat);
     pthread_mutex_lock(&sh->feeds->lanes.lock);
     in->has_ended = true;

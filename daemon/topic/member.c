@@ -76,6 +76,11 @@ static bool let_go(struct intake *in, const struct kafka_rebalance *r, struct er
     int64_t revoke_ms = atomic_load(&in->shared->revoke_ms);
     bool stored =
         !is_lost && feed_drain(&in->feed, clock_mono_ms(in->shared->feeds->lanes.clock) + revoke_ms);
+    for (size_t i = 0; i < r->count; i++) {
+        const struct topic *t = intake_topic(in, r->partitions[i].topic);
+        if (t != NULL && r->partitions[i].number < t->count)
+            held_drop(&in->held, in->kafka, &t->partitions[r->partitions[i].number]);
+    }
     log_info(is_lost ? "partitions_lost" : "partitions_taken", "partitions=%zu", r->count);
     pthread_mutex_lock(&in->shared->feeds->lanes.lock);
     for (size_t i = 0; i < r->count; i++) {

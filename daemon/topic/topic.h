@@ -62,6 +62,7 @@ struct partition {
 
     struct latest latest;
     size_t range;        /* index in its intake's open batch, if it is there */
+    bool is_held;        /* its records wait for a schema (held.h) */
     struct kafka *kafka; /* consumer that reads it; NULL: none here; see intake.h */
 
     /* The last open transaction in Kafka, for consume_note_stand(). */

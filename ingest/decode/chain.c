@@ -9,6 +9,7 @@
 #include "ingest/decode/level.h"
 #include "ingest/decode/metric_line.h"
 #include "ingest/decode/msgpack.h"
+#include "ingest/decode/schema_step.h"
 #include "ingest/decode/syslog.h"
 #include "ingest/decode/text_step.h"
 #include "ingest/derive/derived.h"
@@ -42,6 +43,7 @@ struct chain {
     struct metric_line *values;               /* NULL: the last step has no metric values */
     struct slice values_line;                 /* the line that they are of */
     bool is_last_line;                        /* no line comes behind that one */
+    struct schema_step *schema;               /* NULL: no step needs schemas */
     struct text_step *text;                   /* NULL: the last step does not find named parts */
     enum decode_step_kind kinds[DECODE_STEPS_MAX];
     struct level levels[DECODE_STEPS_MAX];
@@ -127,6 +129,8 @@ struct chain *chain_new(const struct decode *d, size_t line_max)
         if (decode_step_reads_json(d->steps[i].kind))
             innermost = c->json[i] = json_step_new(d, i, CHAIN_DEPTH_MAX);
     }
+    if (decode_needs_schema(d))
+        c->schema = schema_step_new(d, line_max);
     add_additions(c, innermost);
     c->innermost = innermost;
     c->derived = derived_new(d->derive, decode_fields(d), &c->memory);
@@ -147,6 +151,7 @@ void chain_free(struct chain *c)
         return;
     for (size_t i = 0; i < DECODE_STEPS_MAX; i++)
         json_step_free(c->json[i]);
+    schema_step_free(c->schema);
     text_step_free(c->text);
     metric_line_free(c->values);
     derived_free(c->derived);
@@ -175,6 +180,11 @@ void chain_set_directive(struct chain *c, struct slice fields)
 bool chain_heeds_directives(const struct chain *c)
 {
     return decode_heeds_directives(c->decode);
+}
+
+bool chain_knows_schema(struct chain *c, const struct record *r)
+{
+    return c->schema == NULL || r->value.len > c->line_max || schema_step_knows(c->schema, r);
 }
 
 void chain_start(struct chain *c, const struct record *r)
@@ -419,6 +429,23 @@ static enum chain_result unwrap_msgpack(struct chain *c, struct level *l, struct
     return CHAIN_END;
 }
 
+/* Writes the message as JSON, by its schema. CHAIN_END: the next step goes on with it. */
+static enum chain_result unwrap_schema(struct chain *c, struct level *l, struct reject *why,
+                                       struct slice *bytes)
+{
+    struct slice json;
+    *bytes = c->record->value;
+    l->is_done = true;
+    if (bytes->len == 0)
+        return refuse(why, REJECT_EMPTY, 1);
+    if (bytes->len > c->line_max)
+        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+    if (!schema_step_unwrap(c->schema, c->record, &c->memory, &json, why))
+        return CHAIN_REJECT;
+    go_inside(c, json);
+    return CHAIN_END;
+}
+
 static enum chain_result refuse_json(struct level *l, const char *start, const char *at,
                                      enum json_result result, struct reject *why, struct slice *bytes)
 {
@@ -499,6 +526,10 @@ static enum chain_result next_of_any(struct chain *c, struct event *ev, struct r
             break;
         case STEP_MSGPACK:
             what = unwrap_msgpack(c, l, why, bytes);
+            break;
+        case STEP_AVRO:
+        case STEP_PROTOBUF:
+            what = unwrap_schema(c, l, why, bytes);
             break;
         case STEP_JSON_STRING:
         case STEP_JSON:

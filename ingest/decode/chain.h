@@ -52,7 +52,11 @@ void chain_set_directive(struct chain *c, struct slice fields);
 /* Must the chain see each line of a file, even one that is too long? Then a directive may hold. */
 bool chain_heeds_directives(const struct chain *c);
 
-/* Starts a message; or a line of a file, as a record with only its value (and offset). */
+/* Can this record be decoded now? Its schema may not be known yet (registry.h): then it will be fetched,
+ * and the caller sets the record aside and asks again. True if no step needs a schema. */
+bool chain_knows_schema(struct chain *c, const struct record *r);
+/* Starts a message; or a line of a file, as a record with only its value (and offset). Pre:
+ * chain_knows_schema(). */
 void chain_start(struct chain *c, const struct record *r);
 /* Gets the next event (*ev), reject (*why) or directive. *bytes is its origin: the line or JSON text that the
  * last step read. The caller sets ev->order. */

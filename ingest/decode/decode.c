@@ -35,6 +35,10 @@ const char *const decode_step_names[] = {"auto",
                                          "vhost_combined",
                                          "syslog",
                                          "msgpack",
+                                         "avro",
+                                         "avro:FILE",
+                                         "protobuf",
+                                         "protobuf:FILE",
                                          "json:/POINTER",
                                          "json",
                                          "metric",
@@ -59,12 +63,15 @@ const char *const decode_step_names[] = {"auto",
 
 /* The names of steps that have nothing but a name. */
 static const char *const plain_steps[] = {
-    [STEP_SYSLOG] = "syslog", [STEP_MSGPACK] = "msgpack", [STEP_JSON] = "json",     [STEP_METRIC] = "metric",
-    [STEP_LOGFMT] = "logfmt", [STEP_W3C] = "w3c",         [STEP_INFLUX] = "influx", [STEP_STATSD] = "statsd"};
+    [STEP_SYSLOG] = "syslog",     [STEP_MSGPACK] = "msgpack", [STEP_AVRO] = "avro",
+    [STEP_PROTOBUF] = "protobuf", [STEP_JSON] = "json",       [STEP_METRIC] = "metric",
+    [STEP_LOGFMT] = "logfmt",     [STEP_W3C] = "w3c",         [STEP_INFLUX] = "influx",
+    [STEP_STATSD] = "statsd"};
 
 /* The names of steps that a colon and a text of up to the end follow. */
 static const char *const named_steps[] = {
-    [STEP_CSV] = "csv", [STEP_TSV] = "tsv", [STEP_REGEX] = "regex", [STEP_W3C] = "w3c"};
+    [STEP_AVRO] = "avro", [STEP_PROTOBUF] = "protobuf", [STEP_CSV] = "csv",
+    [STEP_TSV] = "tsv",   [STEP_REGEX] = "regex",       [STEP_W3C] = "w3c"};
 
 static const char *const origin_names[] = {"key",         "topic",    "partition", "timestamp",
                                            "header:NAME", "tag:NAME", "/POINTER",  NULL};
@@ -168,7 +175,7 @@ bool decode_takes_rest(const char *steps)
     enum decode_step_kind kind;
     enum format_server server;
     struct slice rest;
-    return parse_named_step(slice_text(steps), &kind, &rest) ||
+    return (parse_named_step(slice_text(steps), &kind, &rest) && !decode_step_has_schema(kind)) ||
            parse_format_step(slice_text(steps), &server, &rest);
 }
 
@@ -188,10 +195,18 @@ static bool compile_step(struct decode *d, struct slice text, struct decode_step
     return true;
 }
 
+static bool is_good_path(struct slice path, struct err *e)
+{
+    return (path.len > 0 && path.len < REGISTRY_PATH_BYTES && memchr(path.ptr, '\0', path.len) == NULL) ||
+           refuse(e, path, "the path of a file with a schema", NULL);
+}
+
 static bool part_names_of(enum decode_step_kind kind, struct slice parts, struct part_names *names,
                           struct err *e)
 {
     size_t count;
+    if (decode_step_has_schema(kind))
+        return is_good_path(parts, e);
     if (kind == STEP_W3C)
         return w3c_names_are_good(parts, false, e);
     bool good = kind == STEP_REGEX ? line_regex_names(parts, names, e) : csv_names(parts, names, &count, e);
@@ -212,21 +227,23 @@ static bool add_step(struct decode *d, struct slice text, struct err *e)
         return err_set(e, EX_CONFIG, "found %zu bytes behind %s, expected a text of at most %d", parts.len,
                        named_steps[step.kind], DECODE_PARTS_BYTES - 1);
     if (!is_named && !is_format && !parse_step(text, &step))
-        return refuse(
-            e, text,
-            "auto, common, combined, vhost_combined, syslog, msgpack, json:/POINTER, json, metric, logfmt, "
-            "influx, statsd, "
-            "csv:COLUMNS, tsv:COLUMNS, regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, "
-            "nginx:FORMAT, alb, caddy, "
-            "elb, haproxy, s3, traefik or traefik_json",
-            decode_step_names);
+        return refuse(e, text,
+                      "auto, common, combined, vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, "
+                      "protobuf:FILE, json:/POINTER, json, metric, logfmt, "
+                      "influx, statsd, "
+                      "csv:COLUMNS, tsv:COLUMNS, regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, "
+                      "nginx:FORMAT, alb, caddy, "
+                      "elb, haproxy, s3, traefik or traefik_json",
+                      decode_step_names);
     if (d->step_count > 0 && makes_events(d->steps[d->step_count - 1].kind))
         return refuse(e, text, "nothing behind the step that makes events", NULL);
     if (d->step_count == DECODE_STEPS_MAX)
         return err_set(e, EX_CONFIG, "found more steps than %d, expected at most so many", DECODE_STEPS_MAX);
     d->steps[d->step_count++] = step;
-    memset(d->parts, 0, sizeof d->parts);
-    memcpy(d->parts, parts.ptr, parts.len);
+    bool has_schema = decode_step_has_schema(step.kind);
+    char *to = has_schema ? d->schema_path : d->parts;
+    memset(to, 0, has_schema ? sizeof d->schema_path : sizeof d->parts);
+    memcpy(to, parts.ptr, parts.len);
     return true;
 }
 
@@ -437,6 +454,23 @@ bool decode_is_open(const struct decode *d)
            decode_step_has_values(last);
 }
 
+bool decode_needs_schema(const struct decode *d)
+{
+    return d->step_count > 0 && decode_step_has_schema(d->steps[0].kind);
+}
+
+enum schema_kind decode_schema_kind(const struct decode *d)
+{
+    ASSERT(decode_needs_schema(d));
+    return d->steps[0].kind == STEP_AVRO ? SCHEMA_AVRO : SCHEMA_PROTOBUF;
+}
+
+const char *decode_binary_name(const struct decode *d)
+{
+    bool is_binary = d->step_count > 0 && decode_step_is_binary(d->steps[0].kind);
+    return is_binary ? plain_steps[d->steps[0].kind] : NULL;
+}
+
 bool decode_heeds_directives(const struct decode *d)
 {
     return d->step_count == 1 && d->steps[0].kind == STEP_W3C;
@@ -469,8 +503,8 @@ const char *decode_named_step(const struct decode *d, size_t i, struct slice *te
         *text = slice_of(d->format.text, d->format.text_len);
         return format_server_name(d->format.server);
     }
-    *text = slice_text(d->parts);
-    return kind < COUNT_OF(named_steps) && d->parts[0] != '\0' ? named_steps[kind] : NULL;
+    *text = slice_text(decode_step_has_schema(d->steps[i].kind) ? d->schema_path : d->parts);
+    return kind < COUNT_OF(named_steps) && text->len > 0 ? named_steps[kind] : NULL;
 }
 
 void decode_print_step(const struct decode *d, size_t i, struct text *out)

@@ -7,6 +7,9 @@
  *                                        a JSON pointer (RFC 6901)
  *   decode: [{apache: '%h %l …'}]        a line in a format as Apache's or nginx's configuration has it
  *   decode: [msgpack, json]              MessagePack, as Fluent Bit writes it, made JSON for the next step
+ *   decode: [avro, json]                 Avro by the schema registry, made JSON; {avro: FILE}: by a file's
+ *                                        schema
+ *   decode: [protobuf, json]             the same with Protobuf; {protobuf: FILE}: by a .proto file
  *   decode: [json]                       a log event in JSON, its fields by path
  *   decode: [metric]                     {"name": …, "ts": …, "value": …, "tags": {…}}; one or an array
  *   decode: [logfmt]                     a line of KEY=VALUE pairs, its fields by key
@@ -18,8 +21,8 @@
  *   fields: {userid: tag:userid, dc: header:dc, device: key, part: partition, path: /request/uri}
  *   time: /@timestamp                    or `broker`: the message's timestamp
  *
- * Steps   : any number of steps that unwrap (syslog, msgpack, json:/pointer), then one that makes events; at
- *           most DECODE_STEPS_MAX; none means [auto].
+ * Steps   : any number of steps that unwrap (syslog, json:/pointer, msgpack, avro, protobuf), then one that
+ *           makes events; at most DECODE_STEPS_MAX; none means [auto].
  * Fields  : NAME: ORIGIN. NAME is a field of event.h, or becomes an own field. ORIGIN is a JSON pointer (into
  *           the innermost JSON), tag:NAME, header:NAME, key, topic, partition or timestamp. It adds a field
  *           to the event of the last step; if the origin has a text, it replaces the event's field.
@@ -46,6 +49,7 @@
 #include "ingest/decode/format.h"
 #include "ingest/derive/derive.h"
 #include "ingest/event.h"
+#include "ingest/schema/registry.h"
 
 #define DECODE_STEPS_MAX    4
 #define DECODE_FIELDS_MAX   FIELD_MAX
@@ -58,6 +62,8 @@
 enum decode_step_kind {
     STEP_SYSLOG,
     STEP_MSGPACK,
+    STEP_AVRO,
+    STEP_PROTOBUF,
     STEP_JSON_STRING,
     STEP_LINE,
     STEP_JSON,
@@ -81,6 +87,18 @@ struct decode_step {
 static inline bool decode_step_reads_json(enum decode_step_kind kind)
 {
     return kind == STEP_JSON_STRING || kind == STEP_JSON || kind == STEP_METRIC;
+}
+
+/* Does the step read whole messages, and write them as JSON? */
+static inline bool decode_step_is_binary(enum decode_step_kind kind)
+{
+    return kind == STEP_MSGPACK || kind == STEP_AVRO || kind == STEP_PROTOBUF;
+}
+
+/* Does the step read messages by their schema? */
+static inline bool decode_step_has_schema(enum decode_step_kind kind)
+{
+    return kind == STEP_AVRO || kind == STEP_PROTOBUF;
 }
 
 /* Does the step make events of a line's named parts (text_step.h)? */
@@ -126,12 +144,14 @@ struct decode {
     size_t step_count;
     struct origin origins[DECODE_FIELDS_MAX];
     size_t origin_count;
-    char parts[DECODE_PARTS_BYTES]; /* the last step's columns or expression; "": it has none */
-    uint64_t part_fields;           /* bit per enum field that these fill */
-    struct format format;           /* of a step that is compiled */
-    const struct preset *preset;    /* that the last step is; NULL: none */
-    uint64_t constants;             /* bit per enum field that a file's constants may set */
-    const struct derive *derive;    /* fields that are made of others, borrowed; NULL: none */
+    char parts[DECODE_PARTS_BYTES];        /* the last step's columns or expression; "": it has none */
+    uint64_t part_fields;                  /* bit per enum field that these fill */
+    struct format format;                  /* of a step that is compiled */
+    const struct preset *preset;           /* that the last step is; NULL: none */
+    uint64_t constants;                    /* bit per enum field that a file's constants may set */
+    const struct registry *registry;       /* of schemas of `avro` and `protobuf`, borrowed */
+    char schema_path[REGISTRY_PATH_BYTES]; /* file of its schema; "": the registry has it */
+    const struct derive *derive;           /* fields that are made of others, borrowed; NULL: none */
     bool time_is_brokers;
     char time_pointer[DECODE_ORIGIN_BYTES];             /* "": the default pointers */
     char metric[METRIC_MEMBER_COUNT][FIELD_NAME_BYTES]; /* "name", "ts", "value", "tags" */
@@ -172,5 +192,11 @@ const char *decode_named_step(const struct decode *d, size_t i, struct slice *te
 void decode_print_steps(const struct decode *d, struct text *out);
 /* "tag:userid": as decode_add_field() takes it. */
 void decode_print_origin(const struct origin *o, struct text *out);
+/* Does a step need a schema, of the registry or of schema_path? */
+bool decode_needs_schema(const struct decode *d);
+/* The kind of that schema. Pre: decode_needs_schema(). */
+enum schema_kind decode_schema_kind(const struct decode *d);
+/* The name of the first step, if it reads whole messages: "msgpack". NULL: it does not. */
+const char *decode_binary_name(const struct decode *d);
 /* The texts that decode_add_step() takes, for help texts and "did you mean"; NULL at the end. */
 extern const char *const decode_step_names[];

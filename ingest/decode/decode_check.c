@@ -60,14 +60,18 @@ static bool check_w3c(const struct decode *d, enum decode_step_kind last, struct
     return w3c_names_are_good(slice_text(d->parts), !d->time_is_brokers, e);
 }
 
-/* MessagePack is a whole message, and becomes JSON. */
-static bool check_msgpack(const struct decode *d, struct err *e)
+/* A message of a binary format is whole, and becomes JSON. */
+static bool check_binary(const struct decode *d, struct err *e)
 {
     for (size_t i = 0; i < d->step_count; i++) {
+        const char *name = d->steps[i].kind == STEP_MSGPACK ? "msgpack"
+                           : d->steps[i].kind == STEP_AVRO  ? "avro"
+                                                            : "protobuf";
         bool is_good = i == 0 && d->step_count > 1 && decode_step_reads_json(d->steps[1].kind);
-        if (d->steps[i].kind == STEP_MSGPACK && !is_good)
+        if (decode_step_is_binary(d->steps[i].kind) && !is_good)
             return err_set(e, EX_CONFIG,
-                           "found msgpack, expected it first, and a step of JSON behind it: [msgpack, json]");
+                           "found %s, expected it first, and a step of JSON behind it: [%s, json]", name,
+                           name);
     }
     return true;
 }
@@ -75,5 +79,5 @@ static bool check_msgpack(const struct decode *d, struct err *e)
 bool decode_check(const struct decode *d, enum decode_step_kind last, struct err *e)
 {
     return check_time(d, last, e) && check_origins(d, last, e) && check_metric(d, e) &&
-           check_w3c(d, last, e) && check_msgpack(d, e);
+           check_w3c(d, last, e) && check_binary(d, e);
 }

@@ -1,9 +1,9 @@
 #include "ingest/decode/msgpack.h"
 
+#include "ingest/decode/json_write.h"
+
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define MORE_BYTES 64 /* of the JSON: for "@timestamp" and brackets */
 #define EVENT_TIME 0
@@ -140,35 +140,16 @@ static bool take_text(struct reading *r, uint64_t len)
 {
     if ((uint64_t)(r->end - r->p) < len)
         return false;
-    *r->out++ = '"';
-    for (uint64_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)*r->p++;
-        if (c == '"' || c == '\\')
-            *r->out++ = '\\';
-        if (c < 0x20)
-            r->out += sprintf(r->out, "\\u%04x", c);
-        else
-            *r->out++ = (char)c;
-    }
-    *r->out++ = '"';
+    r->out += json_write_string(slice_of(r->p, (size_t)len), r->out);
+    r->p += len;
     return true;
 }
 
-/* Writes a short text that is the same number; null if it is none. A float of 32 bits needs fewer digits. */
 static void write_float(struct reading *r, const struct head *h)
 {
     double number;
-    bool is_small = h->ext == sizeof(float);
     memcpy(&number, &h->value, sizeof number);
-    if (!isfinite(number)) {
-        write_bytes(r, "null", 4);
-        return;
-    }
-    int len = sprintf(r->out, "%.*g", is_small ? 7 : 15, number);
-    double back = strtod(r->out, NULL);
-    if (is_small ? (float)back != (float)number : back != number)
-        len = sprintf(r->out, "%.*g", is_small ? 9 : 17, number);
-    r->out += len;
+    r->out += json_write_number(number, h->ext == sizeof(float), r->out);
 }
 
 /* Takes the content of an extension. */

@@ -93,6 +93,7 @@ struct kafka *kafka_open(const struct kafka_options *options, struct err *e)
 {
     char why[512];
     struct kafka *k = xcalloc(1, sizeof *k);
+    k->polls_singly = options->pauses;
     k->on_stand = options->on_stand;
     k->context = options->context;
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
@@ -232,10 +233,25 @@ bool kafka_assign(struct kafka *k, const struct kafka_offset *offsets, size_t co
 
 size_t kafka_poll(struct kafka *k, rd_kafka_message_t **messages, size_t max, int timeout_ms)
 {
-    if (k->is_member)
-        return kafka_poll_member(k, messages, max, timeout_ms);
+    if (k->polls_singly)
+        return kafka_poll_singly(k, messages, max, timeout_ms);
     ssize_t n = rd_kafka_consume_batch_queue(k->queue, timeout_ms, messages, max);
     return n > 0 ? (size_t)n : 0;
+}
+
+void kafka_pause(struct kafka *k, const char *topic, int32_t partition, bool is_paused)
+{
+    const struct kafka_offset of = {topic, partition, 0};
+    rd_kafka_topic_partition_list_t *list = list_of(&of, 1);
+    ASSERT(k->polls_singly);
+    rd_kafka_resp_err_t error =
+        is_paused ? rd_kafka_pause_partitions(k->rk, list) : rd_kafka_resume_partitions(k->rk, list);
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+        error = list->elems[0].err;
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+        log_limited(LOG_LEVEL_WARN, "pause_failed", "topic=%s partition=%d error=\"%s\"", topic, partition,
+                    rd_kafka_err2str(error));
+    rd_kafka_topic_partition_list_destroy(list);
 }
 
 static bool find_header(const struct record *r, const char *name, struct slice *value)

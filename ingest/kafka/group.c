@@ -82,7 +82,7 @@ bool kafka_subscribe(struct kafka *k, const char *const *topics, size_t count, s
     rd_kafka_topic_partition_list_destroy(list);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
         return kafka_fail(error, e, "subscribing to", topics[0]);
-    k->is_member = true;
+    k->is_member = k->polls_singly = true;
     return true;
 }
 
@@ -110,8 +110,8 @@ bool kafka_answer(struct kafka *k, const int64_t *offsets, struct err *e)
                              rd_kafka_err2str(error));
 }
 
-/* rd_kafka_consume_batch_queue() may lose messages of a group's member: see kafka.h. */
-size_t kafka_poll_member(struct kafka *k, rd_kafka_message_t **messages, size_t max, int timeout_ms)
+/* rd_kafka_consume_batch_queue() may lose messages: see kafka.h. */
+size_t kafka_poll_singly(struct kafka *k, rd_kafka_message_t **messages, size_t max, int timeout_ms)
 {
     size_t n = 0;
     while (n < max && !k->has_rebalance) {

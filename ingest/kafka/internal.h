@@ -14,6 +14,7 @@ struct kafka {
     rd_kafka_t *rk;
     rd_kafka_queue_t *queue;
     bool needs_waking;
+    bool polls_singly;  /* by rd_kafka_consumer_poll(): see kafka.h */
     int wake_next;      /* index of the partition whose leader is woken next */
     atomic_int commits; /* commits of offsets that are not answered yet */
     _Atomic int64_t queued_bytes;
@@ -64,7 +65,7 @@ void kafka_read_statistics(const char *json, int64_t *queued_bytes, kafka_stand_
 
 void kafka_group_callbacks(rd_kafka_conf_t *conf);
 void kafka_group_fini(struct kafka *k);
-size_t kafka_poll_member(struct kafka *k, rd_kafka_message_t **messages, size_t max, int timeout_ms);
+size_t kafka_poll_singly(struct kafka *k, rd_kafka_message_t **messages, size_t max, int timeout_ms);
 /* False: the consumer must not be destroyed, but leaked. librdkafka before 2.3 ends the process if a member
  * of a cooperative group leaves before its first assignment. */
 bool kafka_is_destroyable(const struct kafka *k);

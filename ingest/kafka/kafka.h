@@ -16,7 +16,8 @@
  *           another thread, ends that pause by a request that wakes the broker's thread.
  * Batches : kafka_poll() uses rd_kafka_consume_batch_queue(), at half the cost per message of
  *           rd_kafka_consumer_poll(). Before 2.1 it may lose messages around pause, resume, seek and
- *           rebalance (librdkafka#4208), so members of a group use rd_kafka_consumer_poll().
+ *           rebalance (librdkafka#4208), so members of a group and consumers that pause use
+ *           rd_kafka_consumer_poll().
  * Threads : one thread calls kafka_poll() and the functions that answer a rebalance; any thread the others.
  * Errors  : EX_UNAVAILABLE, retryable: the cluster cannot be reached, or a topic does not exist (yet);
  *           EX_CONFIG: a property is wrong; EX_NOPERM: access is denied.
@@ -57,6 +58,7 @@ struct kafka_options {
     size_t property_count;
     int64_t queue_bytes;
     int64_t fetch_bytes;      /* bytes of a partition in one fetch; 0: the library's default */
+    bool pauses;              /* kafka_pause() will be called */
     kafka_stand_fn *on_stand; /* called for each partition every few seconds, by kafka_serve(); NULL: never */
     void *context;
 };
@@ -129,6 +131,9 @@ bool kafka_is_fit(struct kafka *k, struct err *e) MUST_CHECK;
  * or RD_KAFKA_RESP_ERR__PARTITION_EOF: the next record has its offset or a higher one. Give back each message
  * by rd_kafka_message_destroy(). */
 size_t kafka_poll(struct kafka *k, rd_kafka_message_t **messages, size_t max, int timeout_ms);
+/* Stops fetching a partition, or goes on behind the last message of it that kafka_poll() returned: no later
+ * one is returned meanwhile. Pre: kafka_options.pauses, and the partition is assigned. */
+void kafka_pause(struct kafka *k, const char *topic, int32_t partition, bool is_paused);
 /* The message as a record; valid until it is given back. */
 void kafka_record(rd_kafka_message_t *m, const char *topic, struct record *r);
 /* The record's timestamp_ms. */

@@ -130,7 +130,7 @@ static const struct bad_config bad_files[] = {
     /* keys */
     {"{a: b}: c", "f.yaml:1:1: found a mapping as a key, expected a name\n"},
     {"lgo: {level: info}",
-     "f.yaml:1:1: lgo: found an unknown key, expected sources, kafka, rejects, derive, "
+     "f.yaml:1:1: lgo: found an unknown key, expected sources, kafka, registry, rejects, derive, "
      "reports, store, aggregate, limits, query, import, http, jobs, run or log (did you mean \"log\"?)\n"},
     {"limits:\n  lien_max: 1MiB", "f.yaml:2:3: limits.lien_max: found an unknown key, expected line_max, "
                                   "future_max or dimension_max (did you mean \"line_max\"?)\n"},

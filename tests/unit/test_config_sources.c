@@ -129,7 +129,7 @@ static const struct bad_config bad_files[] = {
     /* decoding: more in test_decode.c */
     {"sources: {a: {decode: [combied]}}",
      "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
-     "common, combined, vhost_combined, syslog, msgpack, "
+     "common, combined, vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, protobuf:FILE, "
      "json:/POINTER, json, metric, logfmt, influx, statsd, csv:COLUMNS, tsv:COLUMNS, "
      "regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, nginx:FORMAT, "
      "alb, caddy, elb, haproxy, s3, traefik or traefik_json "
@@ -285,7 +285,9 @@ static void test_config_reads_sources_before_reports(void **state)
         fixture_config("reports: {r: {by: [colour]}}\nsources: {a: {decode: json, fields: {colour: /c}}}"));
     expect_problems("reports: {r: {by: [colour, colour_of_it, pth]}}\nsources: {a: {decode: jsn}}",
                     "f.yaml:2:23: sources.a.decode: found \"jsn\", expected auto, common, combined, "
-                    "vhost_combined, syslog, msgpack, json:/POINTER, json, metric, logfmt, influx, statsd, "
+                    "vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, protobuf:FILE, "
+                    "json:/POINTER, json, metric, logfmt, "
+                    "influx, statsd, "
                     "csv:COLUMNS, tsv:COLUMNS, "
                     "regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, nginx:FORMAT, alb, caddy, elb, "
                     "haproxy, s3, traefik or "
