@@ -1,9 +1,10 @@
 #include "ingest/decode/msgpack.h"
 
+#include "ingest/float_text.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define MORE_BYTES 64 /* of the JSON: for "@timestamp" and brackets */
 #define EVENT_TIME 0
@@ -154,21 +155,15 @@ static bool take_text(struct reading *r, uint64_t len)
     return true;
 }
 
-/* Writes a short text that is the same number; null if it is none. A float of 32 bits needs fewer digits. */
+/* A float that is no number is null. */
 static void write_float(struct reading *r, const struct head *h)
 {
     double number;
-    bool is_small = h->ext == sizeof(float);
     memcpy(&number, &h->value, sizeof number);
-    if (!isfinite(number)) {
+    if (isfinite(number))
+        r->out += float_text_print(number, h->ext == sizeof(float), r->out);
+    else
         write_bytes(r, "null", 4);
-        return;
-    }
-    int len = sprintf(r->out, "%.*g", is_small ? 7 : 15, number);
-    double back = strtod(r->out, NULL);
-    if (is_small ? (float)back != (float)number : back != number)
-        len = sprintf(r->out, "%.*g", is_small ? 9 : 17, number);
-    r->out += len;
 }
 
 /* Takes the content of an extension. */
