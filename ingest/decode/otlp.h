@@ -1,21 +1,21 @@
-/* otlp.h - reads the logs and metrics of OpenTelemetry (OTLP): one message holds many records, each is an event
- * or a reject of its own. chain.c calls it, and finds the JSON if it is that.
+/* otlp.h - reads the logs and metrics of OpenTelemetry (OTLP). One message holds many records, each is an
+ * event or a reject of its own. chain.c calls it, and finds the JSON if it is that.
  *
- *   ExportLogsServiceRequest, LogsData          a record of a log: an event
- *   ExportMetricsServiceRequest, MetricsData    a data point: an event, a histogram's: up to four
+ *   ExportLogsServiceRequest, LogsData         a record of a log: an event
+ *   ExportMetricsServiceRequest, MetricsData   a data point: an event; one of a histogram: up to four
  *
- * Kinds   : both have the same outer fields. So each record shows what it is: a log's time, severity and flags
- *           are numbers where a metric's name is a text. A record with none of them is a reject (`member`). A
- *           span is a reject (`otlp`).
- * Logs    : the time is timeUnixNano, else observedTimeUnixNano. Own fields, if they are known: body, severity
- *           ("INFO"), severity_number, event_name, trace_id, span_id, and scope, its name. They come before
- *           attributes of these names. A body of keys and values has its members as attributes.
- * Metrics : as other metrics have them, a name, a value and a time; own fields: type, unit, scope. A point of a
- *           histogram has the events NAME.count, NAME.sum, NAME.min and NAME.max. `type` is gauge, sum,
+ * Kinds   : both have the same outer fields. So each record shows what it is: a log's time, severity and
+ *           flags are numbers where a metric's name is a text. A record with none of them is a reject
+ *           (`member`). A span is a reject (`otlp`).
+ * Logs    : the time is timeUnixNano, else observedTimeUnixNano. Own fields, if they are known: body,
+ *           severity ("INFO"), severity_number, event_name, trace_id, span_id, and scope, its name. They come
+ *           before attributes of these names. A body of keys and values has its members as attributes.
+ * Metrics : as other metrics have them, a name, a value and a time; own fields: type, unit, scope. A point of
+ *           a histogram has the events NAME.count, NAME.sum, NAME.min and NAME.max. `type` is gauge, sum,
  *           histogram or exponential_histogram.
  * Totals  : a sum or histogram since a start (cumulative), or of unknown temporality, is a reject
- *           (`cumulative`): a total must not be added to the next. A sum that may fall, as a level of memory, is
- *           a gauge then. All summaries are totals. Such a metric is one reject, whatever points it has.
+ *           (`cumulative`): a total must not be added to the next. A sum that may fall, as a level of memory,
+ *           is a gauge then. All summaries are totals. Such a metric is one reject, whatever points it has.
  * Broken  : a record that is broken is a reject (`otlp`), others of its message are not. The rest of a broken
  *           part that holds records is one reject.
  * Bodies  : if another step follows, it gets each body that is a text. Any other record is then a reject
