@@ -1,5 +1,5 @@
-/* protobuf.h - takes the fields of a message of Protocol Buffers one by one, as slices: no tree, no copy. Readers
- * of messages call it; they know their own limits. A field's content may be a message again.
+/* protobuf.h - takes the fields of a message of Protocol Buffers one by one, as slices: no tree, no copy.
+ * Readers of messages call it; they know their own limits. A field's content may be a message again.
  *
  * Owner   : slices are borrowed from the message.
  * Errors  : false at a field that is broken or cut off. Groups count as broken: no message here has them.

@@ -70,16 +70,20 @@ class Tallyd:
         options = [f"--toggle-collect={function}"] if function else []
         return self._instructions_each([self.json_program, "json"], events, work, options)
 
-    def _instructions_each(self, argv, count, work, options=()):
+    def instructions_per_message_event(self, work, events, steps, path):
+        """The instructions of the chain for an event of the message in a file."""
+        return self._instructions_each([self.json_program, steps], events, work, more=[path])
+
+    def _instructions_each(self, argv, count, work, options=(), more=()):
         """The instructions of a harness for 2N less those for N: its start does not count."""
         if not os.access(argv[0], os.X_OK):
             raise measure.Failed(f"{os.path.basename(argv[0])} is not built")
-        totals = [self._instructions(argv, n, work, options) for n in (count, 2 * count)]
+        totals = [self._instructions([*argv, str(n), *more], n, work, options) for n in (count, 2 * count)]
         return (totals[1] - totals[0]) / count
 
     def _instructions(self, argv, count, work, options):
         out = os.path.join(work, "callgrind.out")
-        done = measure.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *options, *argv, str(count)])
+        done = measure.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *options, *argv])
         counted = re.search(r"\d+", done.out)
         if not counted or int(counted.group()) != count:
             raise measure.Failed(f"{os.path.basename(argv[0])} was asked for {count} and printed {done.out.strip()!r}")

@@ -1,5 +1,5 @@
-/* float_text.h - prints a float with as few digits as tell it from its neighbours. Decoders of binary formats call
- * it, since fields are texts.
+/* float_text.h - prints a float with as few digits as tell it from its neighbours. Decoders of binary formats
+ * call it, since fields are texts.
  */
 #pragma once
 

@@ -226,8 +226,8 @@ static struct slice json_of(struct otlp *o, struct slice bytes)
     return o->parts.list[o->part].json;
 }
 
-/* Takes the next field of what is left of a part. *found: it has this number, which holds messages. False: the
- * rest is broken, and is a reject. */
+/* Takes the next field of what is left of a part. *found: it has this number, which holds messages. False:
+ * the rest is broken, and is a reject. */
 static bool take_part(struct otlp *o, struct slice *rest, uint64_t number, uint64_t last_known, bool *found,
                       struct protobuf_field *f, struct slice *bytes, struct reject *why)
 {
