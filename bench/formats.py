@@ -1,9 +1,12 @@
 """make bench-formats: the instructions that a line takes by formats of Apache, compiled, beside the built-in combined format; writes
-a part of bench/RESULTS.md. Each line is decoded and coalesced into the two built-in reports."""
+a part of bench/RESULTS.md. Each line is decoded and coalesced into the two built-in reports. Beside it, the instructions of an
+event of OTLP, decoded alone."""
 
 import argparse
 import itertools
+import json
 import os
+import struct
 import subprocess
 import sys
 
@@ -20,6 +23,53 @@ FORMATS = (("combined, built in", None, b"", b"", False),
            ("combined and two quoted fields", COMBINED + ' "%{X-Forwarded-For}i" "%{Host}i"', b"", b' "10.1.2.3" "www.example.org"', False),
            ("combined and `%D`, made seconds", COMBINED + " %D", b"", b" 1234", False),
            ("`%D` before combined: by the ops alone", "%D " + COMBINED, b"1234 ", b"", False))
+
+
+# A request as OpenTelemetry's conventions have it; MESSAGE_RECORDS of them are in a message.
+MESSAGE_RECORDS = 100
+RESOURCE = {"service.name": "shop", "host.name": "web1"}
+REQUEST = {"http.request.method": "GET", "url.path": "/catalogue/item/4711", "url.query": "colour=red", "url.scheme": "https",
+           "http.response.status_code": "200", "http.response.body.size": "48213", "client.address": "203.0.113.77",
+           "network.protocol.version": "1.1", "server.address": "www.example.com",
+           "user_agent.original": "Mozilla/5.0 (X11; Linux x86_64) Firefox/115.0"}
+AT_NS = 1767571200 * 10**9
+
+
+def protobuf_part(number, content):
+    size, length = len(content), b""
+    while size >= 0x80:
+        length, size = length + bytes([size & 0x7f | 0x80]), size >> 7
+    return bytes([number << 3 | 2]) + length + bytes([size]) + content
+
+
+def protobuf_attributes(number, attributes):
+    return b"".join(protobuf_part(number, protobuf_part(1, key.encode()) + protobuf_part(2, protobuf_part(1, value.encode())))
+                    for key, value in attributes.items())
+
+
+def otlp_messages():
+    """The same message in protobuf and in JSON."""
+    def pairs(attributes):
+        return [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
+    record = b"\x09" + struct.pack("<Q", AT_NS) + b"\x10\x09" + protobuf_attributes(6, REQUEST)
+    scope = protobuf_part(2, record) * MESSAGE_RECORDS
+    in_json = {"timeUnixNano": str(AT_NS), "severityNumber": 9, "attributes": pairs(REQUEST)}
+    return {"protobuf": protobuf_part(1, protobuf_part(1, protobuf_attributes(1, RESOURCE)) + protobuf_part(2, scope)),
+            "JSON": json.dumps({"resourceLogs": [{"resource": {"attributes": pairs(RESOURCE)}, "scopeLogs": [
+                {"logRecords": [in_json] * MESSAGE_RECORDS}]}]}, separators=(",", ":")).encode()}
+
+
+def measure_otlp(ta, arguments, work):
+    rows = [["a log's record of OTLP, ten attributes", "bytes", "instructions to decode it"]]
+    for name, message in otlp_messages().items():
+        measure.say(NAME, f"OTLP in {name}")
+        path = os.path.join(work, "message")
+        with open(path, "wb") as out:
+            out.write(message)
+        events = arguments.hot_lines // 10 // MESSAGE_RECORDS * MESSAGE_RECORDS
+        found = ta.instructions_per_message_event(work, events, "otlp", path)
+        rows.append([f"in {name}", f"{len(message) // MESSAGE_RECORDS}", f"{found:,.0f}"])
+    return rows
 
 
 def parse_arguments():
@@ -53,7 +103,7 @@ def run_all(arguments, work):
         rows.append([name, f"{found:,.0f}", f"{found / first:.2f} ×", verdict])
     valgrind = measure.first_line("valgrind", "--version").removeprefix("valgrind-")
     machine = measure.about(work, ("valgrind", valgrind))
-    return wrong, f"\n{measure.table(rows)}\n\n## Machine\n\n{machine}\n"
+    return wrong, f"\n{measure.table(rows)}\n\n{measure.table(measure_otlp(ta, arguments, work))}\n\n## Machine\n\n{machine}\n"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-/* json.c - what one JSON event costs: decodes the same message N times, as a log event and as a metric. Run
- * it under callgrind with N and 2N: the difference is what N events cost. */
+/* json.c - what one event costs that is no line: decodes the same message, or that of a file, until it made N
+ * events. Run it under callgrind with N and 2N: the difference is what N events cost. */
 #include "base/text.h"
 #include "ingest/decode/chain.h"
 
@@ -25,13 +25,23 @@ static const char line[] =
     "48213 "
     "\"https://www.example.com/catalogue/\" \"Mozilla/5.0 (X11; Linux x86_64) Gecko Firefox/115.0\"";
 
+static struct slice read_file(const char *path)
+{
+    static char bytes[1 << 20];
+    FILE *file = fopen(path, "rb");
+    size_t len = file != NULL ? fread(bytes, 1, sizeof bytes, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    return slice_of(bytes, len);
+}
+
 int main(int argc, char **argv)
 {
     struct err e;
     struct decode d;
     enum field f;
-    if (argc != 3) {
-        fprintf(stderr, "usage: bench_json json|metric|combined EVENTS\n");
+    if (argc != 3 && argc != 4) {
+        fprintf(stderr, "usage: bench_json json|metric|combined|otlp EVENTS [FILE]\n");
         return EX_USAGE;
     }
     decode_init(&d);
@@ -41,18 +51,24 @@ int main(int argc, char **argv)
     }
     field_intern(slice_text("userid"), &f);
     field_intern(slice_text("region"), &f);
+    field_intern(slice_text("service_name"), &f);
     struct chain *c = chain_new(&d, 65536);
     const char *text = argv[1][0] == 'j' ? log_event : argv[1][0] == 'm' ? metric_event : line;
-    struct record r = {.value = slice_text(text), .timestamp_ms = -1};
+    struct record r = {.value = argc == 4 ? read_file(argv[3]) : slice_text(text), .timestamp_ms = -1};
     size_t events = 0;
-    for (size_t i = 0, wanted = strtoull(argv[2], NULL, 10); i < wanted; i++) {
+    for (size_t wanted = strtoull(argv[2], NULL, 10); events < wanted;) {
         struct event ev;
         struct reject why;
         struct slice bytes;
         chain_start(c, &r);
+        size_t before = events;
         while (chain_next(c, &ev, &why, &bytes) == CHAIN_EVENT)
             events++;
         chain_flush(c);
+        if (events == before) {
+            fprintf(stderr, "the message makes no event\n");
+            return EX_DATAERR;
+        }
     }
     printf("%zu events of %zu bytes\n", events, r.value.len);
     chain_free(c);

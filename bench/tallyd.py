@@ -79,6 +79,10 @@ class Tallyd:
         """The instructions of the chain; `argv`: a file with the message, and the steps."""
         return self._instructions_each([self.schemas_program, *argv], events, work)
 
+    def instructions_per_message_event(self, work, events, steps, path):
+        """The instructions of the chain for an event of the message in a file."""
+        return self._instructions_each([self.json_program, steps], events, work, after=[path])
+
     def _instructions_each(self, argv, count, work, options=(), after=()):
         """The instructions of a harness for 2N less those for N: its start does not count."""
         if not os.access(argv[0], os.X_OK):

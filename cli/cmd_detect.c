@@ -177,6 +177,7 @@ static const struct tried *find(struct detect *d)
                                           "json:/log,auto",
                                           "json",
                                           "metric",
+                                          "otlp",
                                           "logfmt",
                                           "influx",
                                           "w3c"};

@@ -38,6 +38,8 @@
     X(INFLUX, "influx", "expected the line protocol, as cpu,host=a usage_idle=97.5 1286720242000000000")     \
     X(STATSD, "statsd", "expected NAME:VALUE|TYPE, as page.hits:1|c|@0.1|#host:a")                           \
     X(MSGPACK, "msgpack", "expected a value of MessagePack, not nested too deeply, with strings as keys")    \
+    X(OTLP, "otlp", "expected logs or metrics of OTLP, in protobuf or JSON")                                 \
+    X(CUMULATIVE, "cumulative", "it is a total since a start: have the exporter or collector send deltas")   \
     X(SCHEMA, "schema", "expected a message of a schema registry: a byte 0, and the schema's id in 4 bytes") \
     X(SCHEMA_KIND, "schema_kind", "its schema is of another kind than the step of decode reads")             \
     X(AVRO, "avro", "the bytes do not fit the Avro schema of the message")                                   \

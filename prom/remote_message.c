@@ -1,11 +1,8 @@
 #include "prom/remote_message.h"
 
-#include "base/varint.h"
+#include "base/protobuf.h"
 
 #include <sysexits.h>
-
-/* What a tag says of the bytes behind it. */
-enum wire { WIRE_VARINT = 0, WIRE_64_BITS = 1, WIRE_BYTES = 2, WIRE_32_BITS = 5 };
 
 enum { REQUEST_QUERIES = 1, REQUEST_ACCEPTED = 2 };
 enum { QUERY_START = 1, QUERY_END = 2, QUERY_MATCHERS = 3, QUERY_HINTS = 4 };
@@ -24,69 +21,30 @@ enum { SAMPLE_VALUE = 1, SAMPLE_TIME = 2 };
 
 /* ---- reading */
 
-struct field {
-    uint64_t number;
-    enum wire wire;
-    uint64_t varint;    /* WIRE_VARINT */
-    struct slice bytes; /* the others */
-};
-
 static bool fail_format(struct err *e)
 {
     return err_set(e, EX_PROTOCOL, "the request is no ReadRequest of Prometheus' remote_read");
 }
 
-/* Takes the next field from `rest`, which is not empty. */
-static bool take_field(struct slice *rest, struct field *f, struct err *e)
+static bool take_field(struct slice *rest, struct protobuf_field *f, struct err *e)
 {
-    const uint8_t *p = (const uint8_t *)rest->ptr, *end = p + rest->len;
-    uint64_t tag, len = 0;
-    if ((p = varint_get(p, end, &tag)) == NULL || tag >> 3 == 0)
-        return fail_format(e);
-    *f = (struct field){.number = tag >> 3, .wire = (enum wire)(tag & 7)};
-    switch (f->wire) {
-    case WIRE_VARINT:
-        p = varint_get(p, end, &f->varint);
-        break;
-    case WIRE_BYTES:
-        p = varint_get(p, end, &len);
-        break;
-    case WIRE_64_BITS:
-        len = sizeof(uint64_t);
-        break;
-    case WIRE_32_BITS:
-        len = sizeof(uint32_t);
-        break;
-    default:
-        return fail_format(e);
-    }
-    if (p == NULL || len > (size_t)(end - p))
-        return fail_format(e);
-    f->bytes = slice_of((const char *)p, (size_t)len);
-    p += len;
-    *rest = slice_of((const char *)p, (size_t)(end - p));
-    return true;
-}
-
-static bool is_field(const struct field *f, uint64_t number, enum wire wire)
-{
-    return f->number == number && f->wire == wire;
+    return protobuf_take(rest, f) || fail_format(e);
 }
 
 static bool parse_matcher(struct slice bytes, struct remote_request *rq, struct err *e)
 {
     struct matcher m = {.kind = MATCHER_EQUAL, .name = slice_of("", 0), .value = slice_of("", 0)};
-    struct field f;
+    struct protobuf_field f;
     if (rq->matcher_count == REMOTE_MATCHERS_MAX)
         return err_set(e, EX_PROTOCOL, "the request has more than %d matchers", REMOTE_MATCHERS_MAX);
     while (bytes.len > 0) {
         if (!take_field(&bytes, &f, e))
             return false;
-        if (is_field(&f, MATCHER_NAME, WIRE_BYTES))
+        if (protobuf_is(&f, MATCHER_NAME, PROTOBUF_BYTES))
             m.name = f.bytes;
-        else if (is_field(&f, MATCHER_VALUE, WIRE_BYTES))
+        else if (protobuf_is(&f, MATCHER_VALUE, PROTOBUF_BYTES))
             m.value = f.bytes;
-        else if (is_field(&f, MATCHER_TYPE, WIRE_VARINT) && f.varint <= MATCHER_NOT_REGEX)
+        else if (protobuf_is(&f, MATCHER_TYPE, PROTOBUF_VARINT) && f.varint <= MATCHER_NOT_REGEX)
             m.kind = (enum matcher_kind)f.varint; /* the message has the order of the enum */
         else if (f.number <= MATCHER_VALUE)
             return fail_format(e);
@@ -98,15 +56,15 @@ static bool parse_matcher(struct slice bytes, struct remote_request *rq, struct 
 /* The hints say which part of the query's range the selector needs. */
 static bool parse_hints(struct slice bytes, struct remote_query *hinted, struct err *e)
 {
-    struct field f;
+    struct protobuf_field f;
     while (bytes.len > 0) {
         if (!take_field(&bytes, &f, e))
             return false;
-        if (is_field(&f, HINTS_FUNC, WIRE_BYTES))
+        if (protobuf_is(&f, HINTS_FUNC, PROTOBUF_BYTES))
             hinted->names_only = slice_is(f.bytes, "series");
-        else if (is_field(&f, HINTS_START, WIRE_VARINT))
+        else if (protobuf_is(&f, HINTS_START, PROTOBUF_VARINT))
             hinted->from_ms = (int64_t)f.varint;
-        else if (is_field(&f, HINTS_END, WIRE_VARINT))
+        else if (protobuf_is(&f, HINTS_END, PROTOBUF_VARINT))
             hinted->to_ms = (int64_t)f.varint;
     }
     return true;
@@ -115,7 +73,7 @@ static bool parse_hints(struct slice bytes, struct remote_query *hinted, struct 
 static bool parse_query(struct slice bytes, struct remote_request *rq, struct err *e)
 {
     struct remote_query q = {.from_ms = 0}, hinted = {.from_ms = 0};
-    struct field f;
+    struct protobuf_field f;
     size_t first = rq->matcher_count;
     if (rq->query_count == REMOTE_QUERIES_MAX)
         return err_set(e, EX_PROTOCOL, "the request has more than %d queries", REMOTE_QUERIES_MAX);
@@ -123,13 +81,13 @@ static bool parse_query(struct slice bytes, struct remote_request *rq, struct er
         bool good = take_field(&bytes, &f, e);
         if (!good)
             return false;
-        if (is_field(&f, QUERY_START, WIRE_VARINT))
+        if (protobuf_is(&f, QUERY_START, PROTOBUF_VARINT))
             q.from_ms = (int64_t)f.varint;
-        else if (is_field(&f, QUERY_END, WIRE_VARINT))
+        else if (protobuf_is(&f, QUERY_END, PROTOBUF_VARINT))
             q.to_ms = (int64_t)f.varint;
-        else if (is_field(&f, QUERY_MATCHERS, WIRE_BYTES))
+        else if (protobuf_is(&f, QUERY_MATCHERS, PROTOBUF_BYTES))
             good = parse_matcher(f.bytes, rq, e);
-        else if (is_field(&f, QUERY_HINTS, WIRE_BYTES))
+        else if (protobuf_is(&f, QUERY_HINTS, PROTOBUF_BYTES))
             good = parse_hints(f.bytes, &hinted, e);
         else if (f.number <= QUERY_HINTS)
             return fail_format(e);
@@ -148,10 +106,10 @@ static bool parse_query(struct slice bytes, struct remote_request *rq, struct er
 }
 
 /* Response types come one by one, or packed into one field. */
-static bool see_accepted(struct field *f, bool *is_any, bool *has_samples, struct err *e)
+static bool see_accepted(struct protobuf_field *f, bool *is_any, bool *has_samples, struct err *e)
 {
     *is_any = true;
-    if (f->wire == WIRE_VARINT) {
+    if (f->wire == PROTOBUF_VARINT) {
         *has_samples |= f->varint == RESPONSE_SAMPLES;
         return true;
     }
@@ -161,17 +119,17 @@ static bool see_accepted(struct field *f, bool *is_any, bool *has_samples, struc
             return fail_format(e);
         *has_samples |= f->varint == RESPONSE_SAMPLES;
     }
-    return f->wire == WIRE_BYTES || fail_format(e);
+    return f->wire == PROTOBUF_BYTES || fail_format(e);
 }
 
 bool remote_parse(struct slice bytes, struct remote_request *rq, struct err *e)
 {
     bool is_any = false, has_samples = false;
-    struct field f;
+    struct protobuf_field f;
     rq->query_count = rq->matcher_count = 0;
     while (bytes.len > 0) {
         bool good = take_field(&bytes, &f, e);
-        if (good && is_field(&f, REQUEST_QUERIES, WIRE_BYTES))
+        if (good && protobuf_is(&f, REQUEST_QUERIES, PROTOBUF_BYTES))
             good = parse_query(f.bytes, rq, e);
         else if (good && f.number == REQUEST_ACCEPTED)
             good = see_accepted(&f, &is_any, &has_samples, e);
@@ -195,14 +153,14 @@ static void add_varint(struct text *out, uint64_t value)
     text_add(out, (const char *)bytes, (size_t)(varint_put(bytes, value) - bytes));
 }
 
-static void add_tag(struct text *out, unsigned number, enum wire wire)
+static void add_tag(struct text *out, unsigned number, enum protobuf_wire wire)
 {
     add_varint(out, number << 3 | wire);
 }
 
 static void add_bytes(struct text *out, unsigned number, struct slice bytes)
 {
-    add_tag(out, number, WIRE_BYTES);
+    add_tag(out, number, PROTOBUF_BYTES);
     add_varint(out, bytes.len);
     text_add(out, bytes.ptr, bytes.len);
 }
@@ -216,7 +174,7 @@ static size_t varint_len(uint64_t value)
 static size_t begin_part(struct text *out, unsigned number)
 {
     static const char room[LENGTH_BYTES];
-    add_tag(out, number, WIRE_BYTES);
+    add_tag(out, number, PROTOBUF_BYTES);
     text_add(out, room, sizeof room);
     return out->len;
 }
@@ -242,7 +200,7 @@ bool remote_end(struct text *out, size_t begun)
 
 void remote_add_label(struct text *out, struct slice name, struct slice value)
 {
-    add_tag(out, SERIES_LABELS, WIRE_BYTES);
+    add_tag(out, SERIES_LABELS, PROTOBUF_BYTES);
     add_varint(out, 2 + varint_len(name.len) + name.len + varint_len(value.len) + value.len);
     add_bytes(out, LABEL_NAME, name);
     add_bytes(out, LABEL_VALUE, value);
@@ -255,10 +213,10 @@ void remote_add_sample(struct text *out, double value, int64_t ms)
     memcpy(&bits, &value, sizeof bits);
     for (size_t i = 0; i < sizeof bits; i++)
         little[i] = (char)(bits >> 8 * i);
-    add_tag(out, SERIES_SAMPLES, WIRE_BYTES);
+    add_tag(out, SERIES_SAMPLES, PROTOBUF_BYTES);
     add_varint(out, 1 + sizeof little + 1 + varint_len((uint64_t)ms));
-    add_tag(out, SAMPLE_VALUE, WIRE_64_BITS);
+    add_tag(out, SAMPLE_VALUE, PROTOBUF_64_BITS);
     text_add(out, little, sizeof little);
-    add_tag(out, SAMPLE_TIME, WIRE_VARINT);
+    add_tag(out, SAMPLE_TIME, PROTOBUF_VARINT);
     add_varint(out, (uint64_t)ms);
 }

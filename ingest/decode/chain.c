@@ -9,6 +9,7 @@
 #include "ingest/decode/level.h"
 #include "ingest/decode/metric_line.h"
 #include "ingest/decode/msgpack.h"
+#include "ingest/decode/otlp.h"
 #include "ingest/decode/schema_step.h"
 #include "ingest/decode/syslog.h"
 #include "ingest/decode/text_step.h"
@@ -25,7 +26,7 @@
 /* A field that the configuration adds to the event of the last step. */
 struct addition {
     struct origin origin;
-    size_t path;       /* for a pointer or tag: its path in the innermost JSON */
+    size_t path;       /* for a pointer or tag: its path in the innermost JSON, or the number of otlp.h */
     struct slice text; /* for other origins: the record's text; ptr NULL: none */
 };
 
@@ -42,8 +43,9 @@ struct chain {
     const struct json_step *innermost;        /* the last entry of `json`; NULL: none */
     struct metric_line *values;               /* NULL: the last step has no metric values */
     struct slice values_line;                 /* the line that they are of */
-    bool is_last_line;                        /* no line comes behind that one */
+    bool is_last_line;                        /* no line, or message of OTLP, comes behind that one */
     struct schema_step *schema;               /* NULL: no step needs schemas */
+    struct otlp *otlp;                        /* NULL: the first step does not read it */
     struct text_step *text;                   /* NULL: the last step does not find named parts */
     enum decode_step_kind kinds[DECODE_STEPS_MAX];
     struct level levels[DECODE_STEPS_MAX];
@@ -64,6 +66,12 @@ static bool is_of_json(enum origin_kind kind)
     return kind == ORIGIN_POINTER || kind == ORIGIN_TAG;
 }
 
+/* Is it an attribute of the record that the first step reads? */
+static bool is_of_otlp(const struct chain *c, const struct origin *o)
+{
+    return o->kind == ORIGIN_TAG && c->otlp != NULL && c->kinds[c->decode->step_count - 1] != STEP_METRIC;
+}
+
 /* Adds fields in the order of enum field, so that explicit fields override derived ones
  * (chain_field_put()). */
 static void add_additions(struct chain *c, struct json_step *innermost)
@@ -75,7 +83,9 @@ static void add_additions(struct chain *c, struct json_step *innermost)
                 continue;
             struct addition *a = &c->additions[c->addition_count++];
             a->origin = *o;
-            if (is_of_json(o->kind))
+            if (is_of_otlp(c, o))
+                a->path = otlp_add_tag(c->otlp, o->text);
+            else if (is_of_json(o->kind))
                 a->path = json_step_add(innermost, c->decode, o);
         }
     }
@@ -131,6 +141,10 @@ struct chain *chain_new(const struct decode *d, size_t line_max)
     }
     if (decode_needs_schema(d))
         c->schema = schema_step_new(d, line_max);
+    if (c->kinds[0] == STEP_OTLP) {
+        c->otlp = otlp_new(d, line_max, &c->memory);
+        c->json[0] = json_step_new(d, 0, CHAIN_DEPTH_MAX);
+    }
     add_additions(c, innermost);
     c->innermost = innermost;
     c->derived = derived_new(d->derive, decode_fields(d), &c->memory);
@@ -154,6 +168,7 @@ void chain_free(struct chain *c)
     schema_step_free(c->schema);
     text_step_free(c->text);
     metric_line_free(c->values);
+    otlp_free(c->otlp);
     derived_free(c->derived);
     arena_fini(&c->memory);
     free(c);
@@ -199,6 +214,8 @@ void chain_start(struct chain *c, const struct record *r)
         text_step_reset(c->text);
     if (c->values != NULL)
         metric_line_reset(c->values);
+    if (c->otlp != NULL)
+        otlp_reset(c->otlp);
 }
 
 size_t chain_step(const struct chain *c)
@@ -312,7 +329,9 @@ static enum chain_result add_fields(struct chain *c, struct event *ev, struct re
         const struct addition *a = &c->additions[i];
         struct slice text = a->text;
         bool of_json = is_of_json(a->origin.kind), is_plain = false;
-        if (of_json ? !json_step_text(c->innermost, a->path, &c->memory, &text, &is_plain) : text.ptr == NULL)
+        if (is_of_otlp(c, &a->origin) ? !otlp_tag(c->otlp, a->path, &text)
+            : of_json                 ? !json_step_text(c->innermost, a->path, &c->memory, &text, &is_plain)
+                                      : text.ptr == NULL)
             continue;
         enum reject_reason reason = chain_field_put(ev, a->origin.field, text, is_plain);
         if (reason != REJECT_COUNT)
@@ -453,9 +472,9 @@ static enum chain_result refuse_json(struct level *l, const char *start, const c
     return refuse(why, result == JSON_DEEP ? REJECT_JSON_DEPTH : REJECT_JSON, (size_t)(at - start) + 1);
 }
 
-/* CHAIN_END: neither event nor reject yet, go on. */
-static enum chain_result next_value(struct chain *c, struct level *l, struct event *ev, struct reject *why,
-                                    struct slice *bytes)
+/* Takes the next value of JSON. CHAIN_EVENT: *bytes is it; CHAIN_END: there is none, go on. */
+static inline enum chain_result take_value(struct chain *c, struct level *l, struct reject *why,
+                                           struct slice *bytes)
 {
     bool broken;
     struct json_step *js = c->json[c->depth];
@@ -474,6 +493,17 @@ static enum chain_result next_value(struct chain *c, struct level *l, struct eve
     l->p = at;
     if (!level_take_separator(l))
         return refuse_json(l, start, l->p, JSON_BAD, why, bytes);
+    return CHAIN_EVENT;
+}
+
+/* CHAIN_END: neither event nor reject yet, go on. */
+static enum chain_result next_value(struct chain *c, struct level *l, struct event *ev, struct reject *why,
+                                    struct slice *bytes)
+{
+    struct json_step *js = c->json[c->depth];
+    enum chain_result what = take_value(c, l, why, bytes);
+    if (UNLIKELY(what != CHAIN_EVENT))
+        return what;
     if (bytes->len > c->line_max)
         return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
     if (js->kind != STEP_JSON_STRING) {
@@ -485,6 +515,52 @@ static enum chain_result next_value(struct chain *c, struct level *l, struct eve
     if (!json_step_unwrap(js, &c->memory, &text, why))
         return CHAIN_REJECT;
     go_inside(c, text);
+    return CHAIN_END;
+}
+
+/* Takes the next message of OTLP: a value of JSON, or all that is left. CHAIN_EVENT: it has begun. */
+static enum chain_result begin_otlp(struct chain *c, struct level *l, struct reject *why, struct slice *bytes)
+{
+    enum chain_result what = CHAIN_EVENT;
+    *bytes = slice_of(l->p, (size_t)(l->end - l->p));
+    bool is_json = l->has_begun || otlp_is_json(*bytes);
+    if (is_json)
+        what = take_value(c, l, why, bytes);
+    else
+        l->is_done = true;
+    c->is_last_line = l->is_done;
+    if (what != CHAIN_EVENT)
+        return what;
+    if (bytes->len == 0)
+        return refuse(why, REJECT_EMPTY, 1);
+    if (!(is_json ? otlp_begin_json : otlp_begin)(c->otlp, *bytes, c->record, why))
+        return CHAIN_REJECT;
+    l->is_done = false;
+    return CHAIN_EVENT;
+}
+
+/* A level is not done before the last record of its last message. */
+static enum chain_result next_otlp(struct chain *c, struct level *l, struct event *ev, struct reject *why,
+                                   struct slice *bytes)
+{
+    struct slice text;
+    if (!otlp_has_begun(c->otlp)) {
+        enum chain_result what = begin_otlp(c, l, why, bytes);
+        if (what != CHAIN_EVENT)
+            return what;
+    }
+    switch (otlp_next(c->otlp, ev, &text, why, bytes)) {
+    case OTLP_EVENT:
+        return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
+    case OTLP_TEXT:
+        go_inside(c, text);
+        break;
+    case OTLP_REJECT:
+        return CHAIN_REJECT;
+    case OTLP_END:
+        l->is_done = c->is_last_line;
+        break;
+    }
     return CHAIN_END;
 }
 
@@ -530,6 +606,9 @@ static enum chain_result next_of_any(struct chain *c, struct event *ev, struct r
         case STEP_AVRO:
         case STEP_PROTOBUF:
             what = unwrap_schema(c, l, why, bytes);
+            break;
+        case STEP_OTLP:
+            what = next_otlp(c, l, ev, why, bytes);
             break;
         case STEP_JSON_STRING:
         case STEP_JSON:

@@ -29,44 +29,21 @@
 #define TARGET_FIELDS   (BIT(TARGET) | BIT(PATH))
 #define REQUEST_FIELDS  (BIT(REQUEST) | BIT(METHOD) | BIT(PROTOCOL) | TARGET_FIELDS)
 
-const char *const decode_step_names[] = {"auto",
-                                         "common",
-                                         "combined",
-                                         "vhost_combined",
-                                         "syslog",
-                                         "msgpack",
-                                         "avro",
-                                         "avro:FILE",
-                                         "protobuf",
-                                         "protobuf:FILE",
-                                         "json:/POINTER",
-                                         "json",
-                                         "metric",
-                                         "logfmt",
-                                         "influx",
-                                         "statsd",
-                                         "csv:COLUMNS",
-                                         "tsv:COLUMNS",
-                                         "regex:EXPRESSION",
-                                         "w3c",
-                                         "w3c:NAMES",
-                                         "apache:FORMAT",
-                                         "nginx:FORMAT",
-                                         "alb",
-                                         "caddy",
-                                         "elb",
-                                         "haproxy",
-                                         "s3",
-                                         "traefik",
-                                         "traefik_json",
-                                         NULL};
+const char *const decode_step_names[] = {"auto",     "common",        "combined",      "vhost_combined",
+                                         "syslog",   "msgpack",       "avro",          "avro:FILE",
+                                         "protobuf", "protobuf:FILE", "json:/POINTER", "json",
+                                         "metric",   "logfmt",        "influx",        "statsd",
+                                         "otlp",     "csv:COLUMNS",   "tsv:COLUMNS",   "regex:EXPRESSION",
+                                         "w3c",      "w3c:NAMES",     "apache:FORMAT", "nginx:FORMAT",
+                                         "alb",      "caddy",         "elb",           "haproxy",
+                                         "s3",       "traefik",       "traefik_json",  NULL};
 
 /* The names of steps that have nothing but a name. */
 static const char *const plain_steps[] = {
     [STEP_SYSLOG] = "syslog",     [STEP_MSGPACK] = "msgpack", [STEP_AVRO] = "avro",
     [STEP_PROTOBUF] = "protobuf", [STEP_JSON] = "json",       [STEP_METRIC] = "metric",
     [STEP_LOGFMT] = "logfmt",     [STEP_W3C] = "w3c",         [STEP_INFLUX] = "influx",
-    [STEP_STATSD] = "statsd"};
+    [STEP_STATSD] = "statsd",     [STEP_OTLP] = "otlp"};
 
 /* The names of steps that a colon and a text of up to the end follow. */
 static const char *const named_steps[] = {
@@ -119,7 +96,7 @@ static bool is_good_name(struct slice s)
 static bool makes_events(enum decode_step_kind kind)
 {
     return kind == STEP_LINE || kind == STEP_JSON || kind == STEP_METRIC || decode_step_has_parts(kind) ||
-           decode_step_has_values(kind);
+           decode_step_has_values(kind) || kind == STEP_OTLP;
 }
 
 static bool parse_plain_step(struct slice text, struct decode_step *step)
@@ -230,12 +207,13 @@ static bool add_step(struct decode *d, struct slice text, struct err *e)
         return refuse(e, text,
                       "auto, common, combined, vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, "
                       "protobuf:FILE, json:/POINTER, json, metric, logfmt, "
-                      "influx, statsd, "
+                      "influx, statsd, otlp, "
                       "csv:COLUMNS, tsv:COLUMNS, regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, "
                       "nginx:FORMAT, alb, caddy, "
                       "elb, haproxy, s3, traefik or traefik_json",
                       decode_step_names);
-    if (d->step_count > 0 && makes_events(d->steps[d->step_count - 1].kind))
+    enum decode_step_kind last = d->step_count > 0 ? d->steps[d->step_count - 1].kind : STEP_SYSLOG;
+    if (makes_events(last) && last != STEP_OTLP)
         return refuse(e, text, "nothing behind the step that makes events", NULL);
     if (d->step_count == DECODE_STEPS_MAX)
         return err_set(e, EX_CONFIG, "found more steps than %d, expected at most so many", DECODE_STEPS_MAX);
@@ -451,7 +429,7 @@ bool decode_is_open(const struct decode *d)
     ASSERT(d->step_count > 0);
     enum decode_step_kind last = d->steps[d->step_count - 1].kind;
     return last == STEP_JSON || last == STEP_METRIC || last == STEP_LOGFMT || last == STEP_W3C ||
-           decode_step_has_values(last);
+           last == STEP_OTLP || decode_step_has_values(last);
 }
 
 bool decode_needs_schema(const struct decode *d)

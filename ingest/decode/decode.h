@@ -15,6 +15,8 @@
  *   decode: [logfmt]                     a line of KEY=VALUE pairs, its fields by key
  *   decode: [{csv: [time, -, host]}]     a line of columns with these names; also tsv
  *   decode: [influx]                     the line protocol of Telegraf, or [statsd]: each value is an event
+ *   decode: [otlp]                       logs and metrics of OpenTelemetry, in protobuf or JSON
+ *   decode: [otlp, combined]             a line that is the body of such a log
  *   decode: [w3c]                        a line of columns that #Fields: names; {w3c: NAMES} also without
  *   decode: [{regex: '(?<time>\S+) …'}]  a line that this regular expression matches, its fields by group
  *   decode: [haproxy]                    a line as this server writes it (preset.h)
@@ -22,16 +24,18 @@
  *   time: /@timestamp                    or `broker`: the message's timestamp
  *
  * Steps   : any number of steps that unwrap (syslog, json:/pointer, msgpack, avro, protobuf), then one that
- *           makes events; at most DECODE_STEPS_MAX; none means [auto].
+ *           makes events; at most DECODE_STEPS_MAX; none means [auto]. An otlp makes events if it is the last
+ *           step.
  * Fields  : NAME: ORIGIN. NAME is a field of event.h, or becomes an own field. ORIGIN is a JSON pointer (into
- *           the innermost JSON), tag:NAME, header:NAME, key, topic, partition or timestamp. It adds a field
- *           to the event of the last step; if the origin has a text, it replaces the event's field.
+ *           the innermost JSON), tag:NAME (of a metric, or an attribute of otlp), header:NAME, key,
+ *           topic, partition or timestamp. It adds a field to the event of the last step; if the origin has a
+ *           text, it replaces the event's field.
  *           `timestamp` is in seconds, "1286721442.000".
  * Constant: a field that is the same in all events of a file (constants.h), such as the `vhost` in its name.
  *           It must be a built-in field that is just a text, or an own field, and have no origin here.
- * Open    : [json], [metric], [logfmt] and [w3c] also fill every known own field without an origin here, from
- *           the member /NAME, the tag, the key or the column NAME. So a report with `by: [name, userid]`
- *           needs no `fields`.
+ * Open    : [json], [metric], [otlp], [logfmt] and [w3c] also fill every known own field without an origin
+ *           here, from the member /NAME, the tag, the attribute, the key or the column NAME. So a report with
+ *           `by: [name, userid]` needs no `fields`.
  *           [metric] does so, too, for built-in fields that are just texts, as `host`.
  * Time    : for [json], the pointer to the time; by default the first of /@timestamp, /timestamp, /time and
  *           /ts that exists. The time is one of text_time.h, or a number since 1970 (timestamp.h). A step of
@@ -74,7 +78,8 @@ enum decode_step_kind {
     STEP_REGEX,
     STEP_W3C,
     STEP_INFLUX,
-    STEP_STATSD
+    STEP_STATSD,
+    STEP_OTLP
 };
 
 struct decode_step {

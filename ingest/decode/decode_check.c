@@ -12,8 +12,9 @@ static bool check_origins(const struct decode *d, enum decode_step_kind last, st
         if ((d->constants >> o->field & 1) != 0)
             return err_set(e, EX_CONFIG, "found the field %s in the path and in fields, expected it in one",
                            field_name(o->field));
-        if (o->kind == ORIGIN_TAG && last != STEP_METRIC)
-            return err_set(e, EX_CONFIG, "found tag:%s, expected it only where decode ends in metric",
+        if (o->kind == ORIGIN_TAG && last != STEP_METRIC && d->steps[0].kind != STEP_OTLP)
+            return err_set(e, EX_CONFIG,
+                           "found tag:%s, expected it only where decode ends in metric or begins with otlp",
                            o->text);
         if (o->kind == ORIGIN_POINTER && !has_json)
             return err_set(e, EX_CONFIG, "found %s, expected a pointer only where decode has a JSON step",
@@ -76,8 +77,18 @@ static bool check_binary(const struct decode *d, struct err *e)
     return true;
 }
 
+/* OTLP is a whole message. */
+static bool check_otlp(const struct decode *d, struct err *e)
+{
+    for (size_t i = 1; i < d->step_count; i++) {
+        if (d->steps[i].kind == STEP_OTLP)
+            return err_set(e, EX_CONFIG, "found otlp behind another step, expected it first");
+    }
+    return true;
+}
+
 bool decode_check(const struct decode *d, enum decode_step_kind last, struct err *e)
 {
     return check_time(d, last, e) && check_origins(d, last, e) && check_metric(d, e) &&
-           check_w3c(d, last, e) && check_binary(d, e);
+           check_w3c(d, last, e) && check_binary(d, e) && check_otlp(d, e);
 }

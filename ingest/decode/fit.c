@@ -13,6 +13,7 @@ static const struct row {
     const char *step, *time;
     bool unwraps;
 } rows[] = {
+    {"otlp", "", false},
     {"metric", "", false},
     {"json:/message", "", true},
     {"json:/log", "", true},

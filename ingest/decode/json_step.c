@@ -86,9 +86,10 @@ struct json_step *json_step_new(const struct decode *d, size_t step, unsigned de
     } else if (js->kind == STEP_JSON) {
         add_fields(js, d, NULL, ~(uint64_t)0);
         add_times(js, d);
-    } else {
-        ASSERT(js->kind == STEP_METRIC);
+    } else if (js->kind == STEP_METRIC) {
         add_metric(js, d);
+    } else {
+        ASSERT(js->kind == STEP_OTLP); /* which only wants to know that it is JSON */
     }
     return js;
 }

@@ -188,6 +188,9 @@ static bool take_setting(struct golden *g, const char *word, const char *a, cons
         good = decode_add_step(&g->decode, slice_text(a), &e);
     } else if (strcmp(word, "field") == 0) {
         good = decode_add_field(&g->decode, slice_text(a), slice_text(b), &e);
+    } else if (strcmp(word, "own") == 0) {
+        enum field f;
+        good = field_intern(slice_text(a), &f);
     } else if (strcmp(word, "time") == 0) {
         good = decode_set_time(&g->decode, slice_text(a), &e);
     } else if (strcmp(word, "key") == 0) {

@@ -130,10 +130,15 @@ static const struct bad_config bad_files[] = {
     {"sources: {a: {decode: [combied]}}",
      "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
      "common, combined, vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, protobuf:FILE, "
-     "json:/POINTER, json, metric, logfmt, influx, statsd, csv:COLUMNS, tsv:COLUMNS, "
+     "json:/POINTER, json, metric, logfmt, influx, statsd, otlp, csv:COLUMNS, tsv:COLUMNS, "
      "regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, nginx:FORMAT, "
      "alb, caddy, elb, haproxy, s3, traefik or traefik_json "
      "(did you mean \"combined\"?)\n"},
+    {"sources: {a: {decode: [json:/m, otlp]}}",
+     "f.yaml:1:11: sources.a: found otlp behind another step, expected it first\n"},
+    {"sources: {a: {decode: logfmt, fields: {b: 'tag:service.name'}}}",
+     "f.yaml:1:11: sources.a: found tag:service.name, expected it only where decode ends in metric or begins "
+     "with otlp\n"},
     {CLUSTER "sources: {a: {type: kafka, decode: w3c}}",
      "f.yaml:2:11: sources.a: found w3c without names, expected them with type: kafka: {w3c: date time "
      "c-ip}\n"},
@@ -287,7 +292,7 @@ static void test_config_reads_sources_before_reports(void **state)
                     "f.yaml:2:23: sources.a.decode: found \"jsn\", expected auto, common, combined, "
                     "vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, protobuf:FILE, "
                     "json:/POINTER, json, metric, logfmt, "
-                    "influx, statsd, "
+                    "influx, statsd, otlp, "
                     "csv:COLUMNS, tsv:COLUMNS, "
                     "regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, nginx:FORMAT, alb, caddy, elb, "
                     "haproxy, s3, traefik or "
