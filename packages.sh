@@ -15,7 +15,7 @@ declare -A groups=(
     [check]="libcmocka-dev libjansson-dev python3 python3-venv uap-core gzip zstd bzip2 xz-utils kcat maven
              default-jre-headless prometheus openssl"
     [package]="build-essential debhelper dpkg-dev"
-    [arm64]="gcc-aarch64-linux-gnu qemu-user-static"
+    [arm64]="gcc-aarch64-linux-gnu qemu-user-static lintian"
     [all]="clang-14 libclang-rt-14-dev llvm-14 clang-format-14 clang-tidy-14 shellcheck mandoc man-db systemd
            util-linux spin valgrind gcovr chromium goaccess prometheus-alertmanager mawk cmake g++ logrotate nginx-light apache2-bin
            systemd-container build-essential debhelper dpkg-dev lintian

@@ -51,12 +51,13 @@ FIND = r"find / \( -path /proc -o -path /sys -o -path /shared \) -prune -o -inam
 
 
 @functools.cache
-def build(tree=ROOT):
+def build(tree=ROOT, arch=""):
     """The packages as `make deb` makes them: (tallyd, tallyd-dbgsym, changes)."""
-    done = subprocess.run(["make", "--silent", "deb"], cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    done = subprocess.run(["make", "--silent", "deb", f"ARCH={arch}"], cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False)
     assert done.returncode == 0, done.stdout[-3000:]
-    found = [glob.glob(os.path.join(tree, "build/deb", name)) for name in ("tallyd_*.deb", "tallyd-dbgsym_*.deb", "*.changes")]
+    folder = os.path.join(tree, f"build/deb-{arch}" if arch else "build/deb")
+    found = [glob.glob(os.path.join(folder, name)) for name in ("tallyd_*.deb", "tallyd-dbgsym_*.deb", "*.changes")]
     assert [len(files) for files in found] == [1, 1, 1], found
     return [files[0] for files in found]
 
@@ -119,9 +120,12 @@ class Log:
 
 
 class Package(unittest.TestCase):
+    ARCH = ""
+    RUN = []  # what runs a program of this architecture
+
     @classmethod
     def setUpClass(cls):
-        cls.package, cls.symbols, cls.changes = build()
+        cls.package, cls.symbols, cls.changes = build(arch=cls.ARCH)
 
     def test_lintian_finds_nothing(self):
         done = subprocess.run(["lintian", "--allow-root", "--fail-on=error,warning", self.changes], stdout=subprocess.PIPE,
@@ -142,9 +146,9 @@ class Package(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run(["dpkg-deb", "-x", self.package, folder], check=True)
             program = os.path.join(folder, "usr/bin/tallyd")
-            said = subprocess.run([program, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+            said = subprocess.run([*self.RUN, program, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
             self.assertEqual("tallyd " + field(self.package, "Version").split("-")[0], said.strip())
-            subprocess.run([program, "check", "-c", os.path.join(folder, "etc/tallyd.yaml")], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([*self.RUN, program, "check", "-c", os.path.join(folder, "etc/tallyd.yaml")], check=True, stdout=subprocess.DEVNULL)
 
 
 class Installed(unittest.TestCase):
