@@ -295,6 +295,11 @@ fuzz-build: $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz_%)
 bench: all build/traffic build/bench_hot build/bench_json ## measure against the peers and write bench/RESULTS.md
 	@python3 bench/run.py
 
+bench-builds: all build/traffic build/bench_hot $(ARM64_ROOT) ## count a line's instructions without hardening, and on arm64, into the same file
+	@$(MAKE) BUILD=build/plain HARDENED= build/plain/bench_hot
+	@$(MAKE) FLAVOUR=arm64 build/arm64/bench_hot
+	@python3 bench/builds.py
+
 bench-formats: all build/traffic build/bench_hot ## count a line's instructions by compiled formats, into the same file
 	@python3 bench/formats.py
 
@@ -425,7 +430,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-web format \
+.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-builds bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-web format \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
