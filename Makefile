@@ -382,6 +382,7 @@ INSTALLED  = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 sha
 DOCUMENTS := openapi.yaml page.png $(patsubst docs/%,%,$(wildcard docs/*.md docs/examples/*.yaml docs/examples/*/*.yml docs/grafana/*/*.json docs/grafana/*/*/*.yaml))
 # README.md beside them: its links lead there, and those to the files of a clone are plain words.
 README     = sed 's|](docs/|](|g; s,\[\([^]]*\)\](\(bench/[^)]*\|C[A-Z]*\.md\)),\1,g' README.md
+DROP_INS  := credentials.conf local.conf
 # The unit has one configuration, the template one for each instance.
 UNIT          = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@||; s|@CONFIG@|/etc/tallyd.yaml|; s|@STATE@|tallyd|; \
                 s|@INSTANCE@|%H|' \
@@ -397,14 +398,14 @@ install: all ## install into DESTDIR= PREFIX=/usr/local
 	install -D -m 644 docs/completions/tallyd $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tallyd
 	for f in $(DOCUMENTS); do install -D -m 644 docs/$$f $(DESTDIR)$(docdir)/$$f || exit 1; done
 	$(README) >$(DESTDIR)$(docdir)/README.md
-	install -D -m 644 systemd/credentials.conf $(DESTDIR)$(docdir)/examples/credentials.conf
+	for f in $(DROP_INS); do install -D -m 644 systemd/$$f $(DESTDIR)$(docdir)/examples/$$f || exit 1; done
 	install -d $(DESTDIR)$(unitdir)
 	$(UNIT) >$(DESTDIR)$(unitdir)/tallyd.service
 	$(UNIT_TEMPLATE) >$(DESTDIR)$(unitdir)/tallyd@.service
 
 uninstall: ## remove what install put there
 	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%) $(DOCUMENTS:%=$(DESTDIR)$(docdir)/%) \
-	    $(DESTDIR)$(docdir)/README.md $(DESTDIR)$(docdir)/examples/credentials.conf \
+	    $(DESTDIR)$(docdir)/README.md $(DROP_INS:%=$(DESTDIR)$(docdir)/examples/%) \
 	    $(DESTDIR)$(unitdir)/tallyd.service $(DESTDIR)$(unitdir)/tallyd@.service
 
 # `make deb ARCH=arm64` cross-builds into build/deb-arm64. Its libraries are in a folder, so dpkg does not know of them.
