@@ -161,7 +161,7 @@ demo: deps all build/traffic build/kafka_mock ## count made-up traffic live and 
 	@bench/demo.sh build $(LISTEN)
 
 deps: ## install the Debian packages that build and tests need, if missing
-	@./packages.sh build $(if $(filter-out demo deb arm64,$(or $(MAKECMDGOALS),deps)),check) \
+	@./packages.sh build $(if $(filter-out demo deb arm64 image,$(or $(MAKECMDGOALS),deps)),check) $(if $(filter image,$(MAKECMDGOALS)),package image) \
 	    $(if $(filter deb,$(MAKECMDGOALS)),package) $(if $(filter arm64,$(MAKECMDGOALS) $(ARCH)),arm64) $(if $(filter check-all,$(MAKECMDGOALS)),all)
 
 servers: | $(if $(filter check-all,$(MAKECMDGOALS)),deps) ## get the MongoDB servers and vmalert of check-all into .cache: needs go and cargo, 9 minutes
@@ -275,6 +275,9 @@ asan tsan:
 arm64: deps ## cross-build for arm64, its Debian package too; run the unit tests by qemu
 	@$(MAKE) FLAVOUR=arm64 all unit-build
 	@tests/run.py $(call unit_runs,/arm64,$(QEMU)) $(TEST_ARM64) --timeout=900 tests/arm64/test_package.py
+
+image: deps all ## build the image of the Containerfile by buildah, and count in it: needs root
+	@tests/run.py --timeout=900 tests/image/test_image.py
 
 cov: ## which lines the unit tests reach: build/cov/index.html
 	@$(MAKE) FLAVOUR=cov unit-build
@@ -431,7 +434,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-builds bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-web format \
+.PHONY: all arm64 image demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-builds bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-web format \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
