@@ -325,6 +325,9 @@ bench-figures: all $(FIGURES) ## measure updates over a day by the shape of the 
 bench-mongo: all $(MONGO_TOOLS) ## measure the store in MongoDB with two servers, into the same file
 	@python3 bench/mongo/run.py
 
+bench-install: all ## time from installing the Debian package to the first chart of a busy Apache, into the same file: needs root
+	@python3 bench/install.py
+
 bench-jobs: all $(PRELOADED) ## measure the cost of rolling up and expiry, and check that they lose nothing, into the same file
 	@python3 bench/jobs.py
 
@@ -434,7 +437,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all arm64 image demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-builds bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-web format \
+.PHONY: all arm64 image demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-builds bench-fields bench-figures bench-formats bench-follow bench-install bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-web format \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
