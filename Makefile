@@ -27,12 +27,14 @@ CLANG := clang-14
 
 # The flavour arm64 is cross-built with Debian's libraries in a folder of their own, and its tests run by qemu.
 PKG_CONFIG := pkg-config
+ARM64_ROOT ?= $(CURDIR)/build/arm64/root
 ifeq ($(FLAVOUR),arm64)
-SYSROOT    := build/arm64/root
-CC         := aarch64-linux-gnu-gcc --sysroot=$(CURDIR)/$(SYSROOT)
-PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(CURDIR)/$(SYSROOT) PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/aarch64-linux-gnu/pkgconfig pkg-config
+CC         := aarch64-linux-gnu-gcc
+SYSROOT    := $(ARM64_ROOT)
+export PKG_CONFIG_SYSROOT_DIR := $(SYSROOT)
+export PKG_CONFIG_LIBDIR      := $(SYSROOT)/usr/lib/aarch64-linux-gnu/pkgconfig
 endif
-QEMU       := qemu-aarch64-static -L build/arm64/root$() # with a space behind it
+QEMU       := qemu-aarch64-static -L $(ARM64_ROOT)$() # with a space behind it
 
 # What Debian's hardening=+all does, each flag only where the compiler takes it without a warning. Sanitizers find more by themselves.
 HARDENED := release arm64
@@ -40,14 +42,15 @@ HARDEN   := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fstack-clash-protectio
 HARDEN_LINK := -pie -Wl,-z,relro -Wl,-z,now
 # The flags of a list $1 that the compiler takes for a program.
 taken     = for flag in $1; do printf '\#include <stdio.h>\nint main(void) { return 0; }\n' | \
-            $(CC) $(CFLAGS) -Werror -fPIE $$flag -x c -o $@.try - 2>/dev/null && echo "$$flag"; rm -f $@.try; done
+            $(COMPILER) $(CFLAGS) -Werror -fPIE $$flag -x c -o $@.try - 2>/dev/null && echo "$$flag"; rm -f $@.try; done
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
 DYGRAPHS ?= /usr/share/javascript/dygraphs
 DEFINES  := -I. -D_GNU_SOURCE -DTALLYD_VERSION='"$(VERSION)"' -DDYGRAPHS='"$(DYGRAPHS)"'
-COMPILE   = $(CC) $(DEFINES) $(CPPFLAGS) @$(BUILD)/packages.cflags @$(BUILD)/harden.cflags -std=c11 -pthread -fno-omit-frame-pointer \
+COMPILER  = $(CC) $(SYSROOT:%=--sysroot=%)
+COMPILE   = $(COMPILER) $(DEFINES) $(CPPFLAGS) @$(BUILD)/packages.cflags @$(BUILD)/harden.cflags -std=c11 -pthread -fno-omit-frame-pointer \
             $(WARNINGS) $(CFLAGS) $(SANITIZE_$(FLAVOUR))
-LINK      = echo "  LD $@" && mkdir -p $(@D) && $(CC) -pthread $(CFLAGS) $(SANITIZE_$(FLAVOUR)) @$(BUILD)/harden.libs $(LDFLAGS) \
+LINK      = echo "  LD $@" && mkdir -p $(@D) && $(COMPILER) -pthread $(CFLAGS) $(SANITIZE_$(FLAVOUR)) @$(BUILD)/harden.libs $(LDFLAGS) \
             -o $@ $(filter %.o,$^) @$(BUILD)/packages.libs $(LIBS) -lm
 
 SOURCES := $(wildcard $(FOLDERS:%=%/*.c))
@@ -146,8 +149,9 @@ $(BUILD)/harden.cflags: Makefile $(SYSROOT)
 	@($(call taken,$(if $(filter $(HARDENED),$(FLAVOUR)),$(HARDEN_LINK)))) >$(BUILD)/harden.libs
 	@($(call taken,$(if $(filter $(HARDENED),$(FLAVOUR)),$(HARDEN)))) >$@
 
-build/arm64/root: tests/arm64/sysroot.sh debian/control
-	@echo "  FETCH $@"
+$(ARM64_ROOT): tests/arm64/sysroot.sh debian/control
+	@echo "  FETCH $(@F)"
+	@mkdir -p build
 	@tests/arm64/sysroot.sh $@ >build/arm64-root.log 2>&1 || { cat build/arm64-root.log; exit 1; }
 
 # The address at which `make demo` serves its page.
@@ -157,8 +161,8 @@ demo: deps all build/traffic build/kafka_mock ## count made-up traffic live and 
 	@bench/demo.sh build $(LISTEN)
 
 deps: ## install the Debian packages that build and tests need, if missing
-	@./packages.sh build $(if $(filter-out demo deb arm64,$(or $(MAKECMDGOALS),deps)),check) \
-	    $(if $(filter deb,$(MAKECMDGOALS)),package) $(if $(filter arm64,$(MAKECMDGOALS)),arm64) $(if $(filter check-all,$(MAKECMDGOALS)),all)
+	@./packages.sh build $(if $(filter-out demo deb arm64 image,$(or $(MAKECMDGOALS),deps)),check) $(if $(filter image,$(MAKECMDGOALS)),package image) \
+	    $(if $(filter deb,$(MAKECMDGOALS)),package) $(if $(filter arm64,$(MAKECMDGOALS) $(ARCH)),arm64) $(if $(filter check-all,$(MAKECMDGOALS)),all)
 
 servers: | $(if $(filter check-all,$(MAKECMDGOALS)),deps) ## get the MongoDB servers and vmalert of check-all into .cache: needs go and cargo, 9 minutes
 	@tests/servers/mongo.py install --server=all
@@ -268,9 +272,12 @@ tsan: ## unit tests under ThreadSanitizer
 asan tsan:
 	@$(MAKE) FLAVOUR=$@ CC=$(CLANG) all unit
 
-arm64: deps ## cross-build for arm64; run the unit tests by qemu
+arm64: deps ## cross-build for arm64, its Debian package too; run the unit tests by qemu
 	@$(MAKE) FLAVOUR=arm64 all unit-build
-	@tests/run.py $(call unit_runs,/arm64,$(QEMU)) $(TEST_ARM64)
+	@tests/run.py $(call unit_runs,/arm64,$(QEMU)) $(TEST_ARM64) --timeout=900 tests/arm64/test_package.py
+
+image: deps all ## build the image of the Containerfile by buildah, and count in it: needs root
+	@tests/run.py --timeout=900 tests/image/test_image.py
 
 cov: ## which lines the unit tests reach: build/cov/index.html
 	@$(MAKE) FLAVOUR=cov unit-build
@@ -290,6 +297,11 @@ fuzz-build: $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz_%)
 
 bench: all build/traffic build/bench_hot build/bench_json ## measure against the peers and write bench/RESULTS.md
 	@python3 bench/run.py
+
+bench-builds: all build/traffic build/bench_hot $(ARM64_ROOT) ## count a line's instructions without hardening, and on arm64, into the same file
+	@$(MAKE) BUILD=build/plain HARDENED= build/plain/bench_hot
+	@$(MAKE) FLAVOUR=arm64 build/arm64/bench_hot
+	@python3 bench/builds.py
 
 bench-formats: all build/traffic build/bench_hot ## count a line's instructions by compiled formats, into the same file
 	@python3 bench/formats.py
@@ -315,6 +327,9 @@ bench-figures: all $(FIGURES) ## measure updates over a day by the shape of the 
 
 bench-mongo: all $(MONGO_TOOLS) ## measure the store in MongoDB with two servers, into the same file
 	@python3 bench/mongo/run.py
+
+bench-install: all ## time from installing the Debian package to the first chart of a busy Apache, into the same file: needs root
+	@python3 bench/install.py
 
 bench-jobs: all $(PRELOADED) ## measure the cost of rolling up and expiry, and check that they lose nothing, into the same file
 	@python3 bench/jobs.py
@@ -379,6 +394,7 @@ INSTALLED  = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 sha
 DOCUMENTS := openapi.yaml page.png $(patsubst docs/%,%,$(wildcard docs/*.md docs/examples/*.yaml docs/examples/*/*.yml docs/grafana/*/*.json docs/grafana/*/*/*.yaml))
 # README.md beside them: its links lead there, and those to the files of a clone are plain words.
 README     = sed 's|](docs/|](|g; s,\[\([^]]*\)\](\(bench/[^)]*\|C[A-Z]*\.md\)),\1,g' README.md
+DROP_INS  := credentials.conf local.conf
 # The unit has one configuration, the template one for each instance.
 UNIT          = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@||; s|@CONFIG@|/etc/tallyd.yaml|; s|@STATE@|tallyd|; \
                 s|@INSTANCE@|%H|' \
@@ -388,33 +404,38 @@ UNIT_TEMPLATE = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@| (%i)|; s|@CONFIG@|/etc/tally
                 systemd/tallyd.service.in
 
 install: all ## install into DESTDIR= PREFIX=/usr/local
-	install -D -m 755 build/tallyd $(DESTDIR)$(PREFIX)/bin/tallyd
+	install -D -m 755 $(BUILD)/tallyd $(DESTDIR)$(PREFIX)/bin/tallyd
 	install -D -m 644 docs/tallyd.8 $(DESTDIR)$(PREFIX)/share/man/man8/tallyd.8
 	install -D -m 644 docs/tallyd.yaml.5 $(DESTDIR)$(PREFIX)/share/man/man5/tallyd.yaml.5
 	install -D -m 644 docs/completions/tallyd $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tallyd
 	for f in $(DOCUMENTS); do install -D -m 644 docs/$$f $(DESTDIR)$(docdir)/$$f || exit 1; done
 	$(README) >$(DESTDIR)$(docdir)/README.md
-	install -D -m 644 systemd/credentials.conf $(DESTDIR)$(docdir)/examples/credentials.conf
+	for f in $(DROP_INS); do install -D -m 644 systemd/$$f $(DESTDIR)$(docdir)/examples/$$f || exit 1; done
 	install -d $(DESTDIR)$(unitdir)
 	$(UNIT) >$(DESTDIR)$(unitdir)/tallyd.service
 	$(UNIT_TEMPLATE) >$(DESTDIR)$(unitdir)/tallyd@.service
 
 uninstall: ## remove what install put there
 	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%) $(DOCUMENTS:%=$(DESTDIR)$(docdir)/%) \
-	    $(DESTDIR)$(docdir)/README.md $(DESTDIR)$(docdir)/examples/credentials.conf \
+	    $(DESTDIR)$(docdir)/README.md $(DROP_INS:%=$(DESTDIR)$(docdir)/examples/%) \
 	    $(DESTDIR)$(unitdir)/tallyd.service $(DESTDIR)$(unitdir)/tallyd@.service
 
-deb: deps ## install what is missing, build the Debian packages in build/deb
-	@rm -rf build/deb && mkdir -p build/deb/tallyd
-	@tar -c --exclude=./build --exclude=./.git --exclude=./.cache . | tar -x -C build/deb/tallyd
-	@cd build/deb/tallyd && dpkg-buildpackage -us -uc -b
-	@rm -rf build/deb/tallyd
-	@ls build/deb/*.deb
+# `make deb ARCH=arm64` cross-builds into build/deb-arm64. Its libraries are in a folder, so dpkg does not know of them.
+ARCH  ?=
+DEB   := build/deb$(ARCH:%=-%)
+CROSS := $(if $(ARCH),--host-arch=$(ARCH) --no-check-builddeps)
+
+deb: deps $(if $(ARCH),$(ARM64_ROOT)) ## install what is missing, build the Debian packages in build/deb; ARCH=arm64 cross-builds
+	@rm -rf $(DEB) && mkdir -p $(DEB)/tallyd
+	@tar -c --exclude=./build --exclude=./.git --exclude=./.cache . | tar -x -C $(DEB)/tallyd
+	@cd $(DEB)/tallyd && ARM64_ROOT=$(ARM64_ROOT) dpkg-buildpackage -us -uc -b $(CROSS)
+	@rm -rf $(DEB)/tallyd
+	@ls $(DEB)/*.deb
 
 # It needs the libraries that tallyd loads at run time: dpkg-shlibdeps makes the package's Recommends of it.
-build/loaded.so: Makefile
-	@mkdir -p build
-	@$(CC) -shared -o $@ -Wl,--no-as-needed $(shell pkg-config --libs $(LOADED))
+$(BUILD)/loaded.so: Makefile $(SYSROOT)
+	@mkdir -p $(@D)
+	@$(COMPILER) -shared -o $@ -Wl,--no-as-needed $$($(PKG_CONFIG) --libs $(LOADED))
 
 clean: ## remove what was built
 	rm -rf build compile_commands.json
@@ -422,7 +443,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-sketches bench-web format bench-schemas \
+.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-sketches bench-web format bench-schemas image bench-builds bench-install \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -5,6 +5,7 @@
 #   check   what `make check` needs besides
 #   package what `make deb` needs besides `build`
 #   arm64   what `make arm64` needs besides `build`
+#   image   what `make image` needs besides `build` and `package`
 #   all     what `make check-all`, `make bench` and the other targets need besides
 set -euo pipefail
 
@@ -15,7 +16,8 @@ declare -A groups=(
     [check]="libcmocka-dev python3 python3-venv uap-core gzip zstd bzip2 xz-utils kcat maven
              default-jre-headless prometheus openssl"
     [package]="build-essential debhelper dpkg-dev"
-    [arm64]="gcc-aarch64-linux-gnu qemu-user-static"
+    [arm64]="gcc-aarch64-linux-gnu qemu-user-static lintian"
+    [image]="buildah debootstrap"
     [all]="clang-14 libclang-rt-14-dev llvm-14 clang-format-14 clang-tidy-14 shellcheck mandoc man-db systemd
            util-linux spin valgrind gcovr chromium goaccess prometheus-alertmanager mawk cmake g++ logrotate nginx-light apache2-bin
            systemd-container build-essential debhelper dpkg-dev lintian
@@ -42,7 +44,7 @@ present() {
 packages=()
 for group in "$@"; do
     if [ -z "${groups[$group]:-}" ]; then
-        echo "packages.sh: found \"$group\", expected build, check, package, arm64 or all" >&2
+        echo "packages.sh: found \"$group\", expected build, check, package, arm64, image or all" >&2
         exit 64
     fi
     read -r -d '' -a names <<<"${groups[$group]}" || true

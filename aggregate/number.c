@@ -24,6 +24,12 @@ const char *number_text(int128 number, char buf[NUMBER_BYTES])
     return buf;
 }
 
+double number_double(int128 number)
+{
+    const int128 whole = number / EVENT_SCALE;
+    return whole * EVENT_SCALE == number ? (double)whole : (double)number / EVENT_SCALE;
+}
+
 int128 number_mean(int128 sum, int64_t count)
 {
     ASSERT(count > 0);

@@ -162,7 +162,10 @@ static bool answer(const struct query *q, const struct config *c, bool explain, 
     struct store *st = store_open(c->store.url, STORE_READ, NULL, 0, e);
     if (st == NULL)
         return false;
-    bool good = query_run(st, q, &out, &stats, e) && options_print(&out, e);
+    bool good = query_run(st, q, &out, &stats, e);
+    if (good && isatty(STDOUT_FILENO))
+        options_show_lines(&out);
+    good = good && options_print(&out, e);
     if (good)
         print_notes(q, &stats);
     if (good && explain) {

@@ -8,7 +8,7 @@
  *
  *           scan_has_odd says whether there is an odd byte at all
  *
- * Twins   : …_bytes() define the answers; the others give the same answers, faster if there is SSE2.
+ * Twins   : …_bytes() define the answers; the others give the same answers, faster if there is SSE2 or NEON.
  * Pre     : p <= end; for scan_word and scan_quoted, which return `end` if nothing stops, also: the SCAN_STEP
  *           bytes before `end` may be read.
  * Source  : one signed compare tests a range, after an addition that makes 0x7F negative: v + 1 <= 0x21 is a
@@ -18,8 +18,11 @@
 #pragma once
 
 #include <stdbool.h>
-#ifdef __SSE2__
+#include <stdint.h>
+#if defined __SSE2__
 #include <emmintrin.h>
+#elif defined __aarch64__
+#include <arm_neon.h>
 #endif
 
 #define SCAN_STEP 16
@@ -51,21 +54,21 @@ static inline const char *scan_quoted_bytes(const char *p, const char *end, char
     return p;
 }
 
-#ifdef __SSE2__
+#if defined __SSE2__
 
-static inline bool scan_has_odd(const char *p, const char *end)
+/* Bits of `scan_stops` for each of the SCAN_STEP bytes, the lowest for the first. */
+#define SCAN_BITS 1
+typedef unsigned scan_stops;
+
+static inline scan_stops scan_odd_stops(const char *p)
 {
-    for (; end - p >= SCAN_STEP; p += SCAN_STEP) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-        __m128i above = _mm_cmpgt_epi8(_mm_add_epi8(v, _mm_set1_epi8(1)), _mm_set1_epi8(0x20));
-        if (_mm_movemask_epi8(_mm_andnot_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('\\')), above)) != 0xFFFF)
-            return true;
-    }
-    return scan_has_odd_bytes(p, end);
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i above = _mm_cmpgt_epi8(_mm_add_epi8(v, _mm_set1_epi8(1)), _mm_set1_epi8(0x20));
+    return 0xFFFFu ^
+           (unsigned)_mm_movemask_epi8(_mm_andnot_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('\\')), above));
 }
 
-/* A bit for each of the SCAN_STEP bytes at `p` at which scan_word() stops. */
-static inline unsigned scan_word_stops(const char *p)
+static inline scan_stops scan_word_stops(const char *p)
 {
     __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
     __m128i stop =
@@ -74,7 +77,7 @@ static inline unsigned scan_word_stops(const char *p)
     return 0xFFFFu ^ (unsigned)_mm_movemask_epi8(_mm_andnot_si128(stop, above));
 }
 
-static inline unsigned scan_quoted_stops(const char *p, char also)
+static inline scan_stops scan_quoted_stops(const char *p, char also)
 {
     __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
     __m128i stop = _mm_cmpeq_epi8(v, _mm_set1_epi8('\\'));
@@ -85,26 +88,89 @@ static inline unsigned scan_quoted_stops(const char *p, char also)
     return 0xFFFFu ^ (unsigned)_mm_movemask_epi8(_mm_andnot_si128(stop, above));
 }
 
+#elif defined __aarch64__
+
+/* NEON has no instruction that gathers one bit of each byte; one narrowing shift gathers four. */
+#define SCAN_BITS 4
+typedef uint64_t scan_stops;
+
+static inline scan_stops scan_gather(uint8x16_t stop)
+{
+    return vget_lane_u64(vreinterpret_u64_u8(vshrn_n_u16(vreinterpretq_u16_u8(stop), 4)), 0);
+}
+
+/* Is a byte + 1, after an xor, at most `most`, as signed bytes; or a backslash? */
+static inline uint8x16_t scan_at_most(uint8x16_t v, uint8x16_t folded, signed char most)
+{
+    return vorrq_u8(vcleq_s8(vreinterpretq_s8_u8(folded), vdupq_n_s8(most)), vceqq_u8(v, vdupq_n_u8('\\')));
+}
+
+static inline scan_stops scan_odd_stops(const char *p)
+{
+    uint8x16_t v = vld1q_u8((const uint8_t *)p);
+    return scan_gather(scan_at_most(v, vaddq_u8(v, vdupq_n_u8(1)), 0x20));
+}
+
+static inline scan_stops scan_word_stops(const char *p)
+{
+    uint8x16_t v = vld1q_u8((const uint8_t *)p);
+    uint8x16_t stop = scan_at_most(v, vaddq_u8(v, vdupq_n_u8(1)), 0x21);
+    return scan_gather(vorrq_u8(stop, vceqq_u8(v, vdupq_n_u8(':'))));
+}
+
+static inline scan_stops scan_quoted_stops(const char *p, char also)
+{
+    uint8x16_t v = vld1q_u8((const uint8_t *)p);
+    uint8x16_t stop = scan_at_most(v, vaddq_u8(veorq_u8(v, vdupq_n_u8(2)), vdupq_n_u8(3)), 0x23);
+    if (also != '"')
+        stop = vorrq_u8(stop, vceqq_u8(v, vdupq_n_u8((uint8_t)also)));
+    return scan_gather(stop);
+}
+
+#endif
+
+#ifdef SCAN_BITS
+
+static inline bool scan_has_odd(const char *p, const char *end)
+{
+    for (; end - p >= SCAN_STEP; p += SCAN_STEP) {
+        if (scan_odd_stops(p) != 0)
+            return true;
+    }
+    return scan_has_odd_bytes(p, end);
+}
+
+static inline const char *scan_first(const char *p, scan_stops stops)
+{
+    return p + (unsigned)__builtin_ctzll(stops) / SCAN_BITS;
+}
+
+/* The stop among the last bytes before `end`, fewer than SCAN_STEP; `stops` are those of SCAN_STEP bytes. */
+static inline const char *scan_last(const char *p, const char *end, scan_stops stops)
+{
+    stops =
+        stops >> SCAN_BITS * (SCAN_STEP - 1 - (end - p)) >> SCAN_BITS; /* at once would be 64 bits, of none */
+    return stops != 0 ? scan_first(p, stops) : end;
+}
+
 static inline const char *scan_word(const char *p, const char *end)
 {
-    unsigned stops = 0;
+    scan_stops stops = 0;
     for (; p <= end - SCAN_STEP; p += SCAN_STEP) {
         if ((stops = scan_word_stops(p)) != 0)
-            return p + (unsigned)__builtin_ctz(stops);
+            return scan_first(p, stops);
     }
-    stops = scan_word_stops(end - SCAN_STEP) >> (SCAN_STEP - (end - p));
-    return stops != 0 ? p + (unsigned)__builtin_ctz(stops) : end;
+    return scan_last(p, end, scan_word_stops(end - SCAN_STEP));
 }
 
 static inline const char *scan_quoted(const char *p, const char *end, char also)
 {
-    unsigned stops = 0;
+    scan_stops stops = 0;
     for (; p <= end - SCAN_STEP; p += SCAN_STEP) {
         if ((stops = scan_quoted_stops(p, also)) != 0)
-            return p + (unsigned)__builtin_ctz(stops);
+            return scan_first(p, stops);
     }
-    stops = scan_quoted_stops(end - SCAN_STEP, also) >> (SCAN_STEP - (end - p));
-    return stops != 0 ? p + (unsigned)__builtin_ctz(stops) : end;
+    return scan_last(p, end, scan_quoted_stops(end - SCAN_STEP, also));
 }
 
 #else

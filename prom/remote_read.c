@@ -1,5 +1,6 @@
 #include "prom/remote_read.h"
 
+#include "aggregate/number.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "prom/remote_message.h"
@@ -165,12 +166,6 @@ static bool scan(struct samples *s, const struct series_set *set, struct err *e)
 
 /* ---- answers */
 
-static double number(int128 value)
-{
-    const int128 whole = value / EVENT_SCALE;
-    return whole * EVENT_SCALE == value ? (double)whole : (double)value / EVENT_SCALE;
-}
-
 /* Is the answer within its limit? */
 static bool is_short(const struct request *rq)
 {
@@ -186,7 +181,7 @@ static void write_samples(const struct samples *s, int64_t *columns)
         if (is_counter)
             measure_merge(s->measure, place, place - s->width);
         if (measure_value(s->measure, place, &value))
-            remote_add_sample(s->request->out, number(value), is_counter ? at_ms : at_ms - 1);
+            remote_add_sample(s->request->out, number_double(value), is_counter ? at_ms : at_ms - 1);
     }
 }
 

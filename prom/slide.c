@@ -1,5 +1,6 @@
 #include "prom/slide.h"
 
+#include "aggregate/number.h"
 #include "base/mem.h"
 #include "prom/over.h"
 
@@ -64,12 +65,6 @@ static void merge(const struct measure *m, struct piece *to, const struct piece 
     to->count += from->count;
 }
 
-static double number(int128 value)
-{
-    const int128 whole = value / EVENT_SCALE;
-    return whole * EVENT_SCALE == value ? (double)whole : (double)value / EVENT_SCALE;
-}
-
 /* The function over the cells of a window, one by one. */
 static double of_cells(enum function f, const struct piece *p)
 {
@@ -79,15 +74,15 @@ static double of_cells(enum function f, const struct piece *p)
         return vector_absent();
     switch (f) {
     case FUNCTION_SUM:
-        return number(p->sum);
+        return number_double(p->sum);
     case FUNCTION_AVG:
-        return number(p->sum) / (double)p->count;
+        return number_double(p->sum) / (double)p->count;
     case FUNCTION_MIN:
-        return number(p->least);
+        return number_double(p->least);
     case FUNCTION_MAX:
-        return number(p->most);
+        return number_double(p->most);
     default:
-        return number(p->last);
+        return number_double(p->last);
     }
 }
 
@@ -100,12 +95,12 @@ static double of_whole(const struct measure *m, enum function f, const struct wi
     if (cells == 0 || !measure_value(m, p->columns, &value))
         return vector_absent();
     if (f == FUNCTION_RATE)
-        return number(value) / windows_seconds(w, window);
+        return number_double(value) / windows_seconds(w, window);
     if (f == FUNCTION_AVG && slide_is_total(m))
-        return number(value) / (double)cells;
+        return number_double(value) / (double)cells;
     if (f == FUNCTION_COUNT)
         return (double)cells;
-    return f == FUNCTION_PRESENT || f == FUNCTION_ABSENT_RANGE ? 1 : number(value);
+    return f == FUNCTION_PRESENT || f == FUNCTION_ABSENT_RANGE ? 1 : number_double(value);
 }
 
 /* Does the window have a value? A total has one if it has events. */
@@ -129,7 +124,7 @@ static double of_points(const struct slide_ask *ask, const struct windows *w, co
         if (!measure_value(ask->measure, &columns[piece * width], &value))
             continue;
         times[p.count] = w->edges[piece + 1];
-        values[p.count++] = number(value);
+        values[p.count++] = number_double(value);
     }
     int64_t at_ms = ask->at_ms + (int64_t)window * ask->step_ms;
     return over_points(ask->function, ask->parameter != NULL ? ask->parameter[window] : 0, at_ms, &p);

@@ -58,6 +58,7 @@ struct store_writer {
 /* Options of a writer, which some stores support; zeros: none. Readers heed `clock`, too. */
 struct store_options {
     const struct clock *clock; /* NULL: the system's; borrowed until the store is closed */
+    int64_t wait_max_ms; /* longest wait for a server, for its connection or one answer; 0: store's choice */
     struct store_writer writer;
     enum store_validation validation;
     size_t connections;      /* connections to a server over which a batch is applied; 0: store's choice */

@@ -1,5 +1,6 @@
 #include "web/prom_api.h"
 
+#include "base/arena.h"
 #include "base/suggest.h"
 #include "base/units.h"
 #include "prom/lex.h"
@@ -199,6 +200,21 @@ static bool call_query_range(struct call *c, struct err *e)
     return evaluate(c, &q, e);
 }
 
+/* tallyd has no style of its own: an expression that can be parsed stays as it is. */
+static bool call_format_query(struct call *c, struct err *e)
+{
+    const struct slice text = find(c, "query");
+    struct arena arena;
+    if (text.ptr == NULL)
+        return fail_parameter(e, "query", text, "an expression");
+    arena_init(&arena, PARSE_BYTES_MAX);
+    bool good = parse_expression(text, &arena, e) != NULL;
+    arena_fini(&arena);
+    if (good)
+        text_json(c->out, text);
+    return good;
+}
+
 static bool call_labels(struct call *c, struct err *e)
 {
     struct slice selectors[SELECTORS_MAX];
@@ -268,7 +284,7 @@ static const struct {
 } calls[] = {
     {"/prometheus/api/v1/query", call_query},       {"/prometheus/api/v1/query_range", call_query_range},
     {"/prometheus/api/v1/labels", call_labels},     {"/prometheus/api/v1/series", call_series},
-    {"/prometheus/api/v1/metadata", call_metadata},
+    {"/prometheus/api/v1/metadata", call_metadata}, {"/prometheus/api/v1/format_query", call_format_query},
 };
 
 /* ---- replies */

@@ -14,6 +14,14 @@ void readers_fini(struct readers *r)
     pthread_mutex_destroy(&r->lock);
 }
 
+/* A server that is silent delays an answer by no more than the question may take. */
+static struct store *open_reader(const struct readers *r, const struct deadline *deadline, struct err *e)
+{
+    const struct store_options options = {
+        .clock = r->clock, .wait_max_ms = deadline != NULL ? deadline->at_ms - deadline->begun_ms : 0};
+    return store_open_with(r->url, STORE_READ, &options, NULL, 0, e);
+}
+
 struct store *readers_take(struct readers *r, struct deadline *deadline, struct err *e)
 {
     if (!deadline_check(deadline, e))
@@ -22,7 +30,7 @@ struct store *readers_take(struct readers *r, struct deadline *deadline, struct 
     struct store *st = r->idle_count > 0 ? r->idle[--r->idle_count] : NULL;
     pthread_mutex_unlock(&r->lock);
     if (st == NULL)
-        st = store_open_with(r->url, STORE_READ, &(struct store_options){.clock = r->clock}, NULL, 0, e);
+        st = open_reader(r, deadline, e);
     if (st != NULL)
         st->deadline = deadline;
     return st;

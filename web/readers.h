@@ -2,7 +2,8 @@
  * between requests. Called by api.c, prom_api.c and streams.c.
  *
  * Why     : opening a store costs more than most queries, and threads cannot share a handle.
- * Limits  : READERS_MAX idle handles stay open; a further one is closed when it is given back.
+ * Limits  : READERS_MAX idle handles stay open; a further one is closed when it is given back. A handle waits
+ *           for a server no longer than the question may take for which it was opened (query.timeout).
  * Threads : any; a handle belongs to the thread that took it until it gives it back.
  */
 #pragma once

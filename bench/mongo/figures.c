@@ -170,7 +170,7 @@ int main(int argc, char **argv)
         visits_fail("DOCUMENTS", "out of range");
     if (step < 1 || step > MINUTES)
         visits_fail("STEP", "out of range");
-    struct mongo_client *client = mongo_client_open(argv[1], true, &e);
+    struct mongo_client *client = mongo_client_open(argv[1], true, 0, &e);
     if (!client)
         visits_fail("the server", e.text);
     for (size_t i = 0; i < SHAPES; i++) {

@@ -318,7 +318,7 @@ static const struct store_jobs_ops jobs_ops = {.roll = mongo_roll, .rank = mongo
 
 bool mongo_check_url(const char *url, bool with_unsafe_writes, struct err *e)
 {
-    struct mongo_client *client = mongo_client_open(url, true, e);
+    struct mongo_client *client = mongo_client_open(url, true, 0, e);
     if (client == NULL)
         return e->code != EX_CONFIG;
     bool good = with_unsafe_writes || mongo_client_is_safe(client, e);
@@ -347,7 +347,7 @@ struct store *mongo_open(const char *uri, enum store_mode mode, const struct sto
         return NULL;
     if (mode == STORE_FILL)
         return mongo_open_fill(uri, options, reports, report_count, e);
-    struct mongo_store *m = mongo_new(uri, mode != STORE_READ, e);
+    struct mongo_store *m = mongo_new(uri, mode != STORE_READ, options->wait_max_ms, e);
     if (m == NULL)
         return NULL;
     m->store.clock = options->clock;

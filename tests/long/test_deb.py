@@ -2,14 +2,17 @@
 """The Debian package, in a machine with a real systemd: installed without an edit, upgraded while lines come, removed, and purged.
 
 The machine is this computer's own Debian in a container (tests/servers/machine.py), so this needs root. The judge counts the lines it wrote.
+The upgrade is from the package of the commit before, or of the commit that TALLYD_BEFORE names.
 """
 
 import csv
 import functools
 import glob
+import gzip
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,18 +37,40 @@ store: {url: "sqlite:/var/lib/tallyd-two/tallyd.db"}
 http: {listen: "127.0.0.1:8081"}
 sources: {two: {path: %s}}
 """ % TWO
+BEFORE = os.environ.get("TALLYD_BEFORE") or "HEAD^"
+# A store of the format before the present one; it has counted the first 300 lines of its log.
+GOLDEN, GOLDEN_FORMAT, GOLDEN_LINES = os.path.join(ROOT, "tests/golden/stores"), 4, 400
+OLD_LOG, OLD_STORE = "/var/log/old.log", "/var/lib/private/tallyd-old/tallyd.db"
+OLD_INSTANCE = """\
+store: {url: "sqlite:/var/lib/tallyd-old/tallyd.db"}
+http: {listen: "127.0.0.1:8082"}
+sources: {old: {path: %s}}
+reports: {site: {keep: {minute: 48h}}, pages: {by: [path], keep: {minute: 48h}}}
+""" % OLD_LOG
 FIND = r"find / \( -path /proc -o -path /sys -o -path /shared \) -prune -o -iname '*tallyd*' -print"
 
 
 @functools.cache
-def build():
+def build(tree=ROOT, arch=""):
     """The packages as `make deb` makes them: (tallyd, tallyd-dbgsym, changes)."""
-    done = subprocess.run(["make", "--silent", "deb"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    done = subprocess.run(["make", "--silent", "deb", f"ARCH={arch}"], cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False)
     assert done.returncode == 0, done.stdout[-3000:]
-    found = [glob.glob(os.path.join(ROOT, "build/deb", name)) for name in ("tallyd_*.deb", "tallyd-dbgsym_*.deb", "*.changes")]
+    folder = os.path.join(tree, f"build/deb-{arch}" if arch else "build/deb")
+    found = [glob.glob(os.path.join(folder, name)) for name in ("tallyd_*.deb", "tallyd-dbgsym_*.deb", "*.changes")]
     assert [len(files) for files in found] == [1, 1, 1], found
     return [files[0] for files in found]
+
+
+def build_before():
+    """The package of an earlier commit."""
+    tree = os.path.join(ROOT, "build/before")
+    shutil.rmtree(tree, ignore_errors=True)
+    os.makedirs(tree)
+    archive = subprocess.run(["git", "archive", BEFORE], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert archive.returncode == 0, f"the history of this checkout is needed: {archive.stderr.decode()}"
+    subprocess.run(["tar", "-x"], cwd=tree, input=archive.stdout, check=True)
+    return build(tree)[0]
 
 
 def field(package, name):
@@ -95,9 +120,12 @@ class Log:
 
 
 class Package(unittest.TestCase):
+    ARCH = ""
+    RUN = []  # what runs a program of this architecture
+
     @classmethod
     def setUpClass(cls):
-        cls.package, cls.symbols, cls.changes = build()
+        cls.package, cls.symbols, cls.changes = build(arch=cls.ARCH)
 
     def test_lintian_finds_nothing(self):
         done = subprocess.run(["lintian", "--allow-root", "--fail-on=error,warning", self.changes], stdout=subprocess.PIPE,
@@ -118,9 +146,9 @@ class Package(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run(["dpkg-deb", "-x", self.package, folder], check=True)
             program = os.path.join(folder, "usr/bin/tallyd")
-            said = subprocess.run([program, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+            said = subprocess.run([*self.RUN, program, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
             self.assertEqual("tallyd " + field(self.package, "Version").split("-")[0], said.strip())
-            subprocess.run([program, "check", "-c", os.path.join(folder, "etc/tallyd.yaml")], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([*self.RUN, program, "check", "-c", os.path.join(folder, "etc/tallyd.yaml")], check=True, stdout=subprocess.DEVNULL)
 
 
 class Installed(unittest.TestCase):
@@ -133,6 +161,7 @@ class Installed(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         subprocess.run(["cp", cls.package, os.path.join(folder.name, "tallyd.deb")], check=True)
+        subprocess.run(["cp", build_before(), os.path.join(folder.name, "before.deb")], check=True)
         make_newer(cls.package, os.path.join(folder.name, "newer.deb"))
         cls.machine = Machine(shared=folder.name)
         cls.machine.__enter__()
@@ -143,7 +172,8 @@ class Installed(unittest.TestCase):
     # ---- the machine
 
     def apt(self, action, package):
-        return self.machine.run(f"apt-get -q -y {action} {package}").stdout
+        """A configuration that was edited stays, as it does unless the administrator answers otherwise."""
+        return self.machine.run(f"apt-get -q -y -o Dpkg::Options::=--force-confold {action} {package}").stdout
 
     def property(self, unit, name):
         return self.machine.run(f"systemctl show {unit} -P {name}").stdout.strip()
@@ -157,9 +187,9 @@ class Installed(unittest.TestCase):
             time.sleep(0.1)
         self.assertEqual(expected, found, what + "\n" + self.journal("-n 40"))
 
-    def asked(self, port=8080):
-        """The hits in the chart of the last hour, as the daemon answers."""
-        done = self.machine.run(f"tallyd query http://127.0.0.1:{port} site --from -1h --step minute --format csv", check=False)
+    def asked(self, port=8080, span="--from -1h --step minute"):
+        """The hits in the chart of the last hour, or another span, as the daemon answers."""
+        done = self.machine.run(f"tallyd query http://127.0.0.1:{port} site {span} --format csv", check=False)
         if done.returncode != 0:
             return done.stdout
         return sum(int(row["value"] or 0) for row in csv.DictReader(io.StringIO(done.stdout)))
@@ -213,14 +243,16 @@ class Installed(unittest.TestCase):
         print(f"installed in {installed_s:.1f} s, first chart after {chart_s:.1f} s")
         self.assertLess(chart_s, FIRST_CHART_S)
         self.logs[APACHE].stop()
-
         self.logs[TWO] = Log(self.machine, TWO)
         self.machine.write("/etc/tallyd/two.yaml", INSTANCE)
         self.machine.run("systemctl enable --now tallyd@two")
         self.check()
 
     def test_4_upgraded_while_lines_come(self):
+        self.apt("purge", "tallyd")
+        self.apt("install", "/shared/before.deb")
         self.machine.run("sed -i '1s/^/# ours\\n/' /etc/tallyd.yaml")
+        self.machine.run("systemctl enable --now tallyd@two")
         pids = [self.property(unit, "MainPID") for unit in ("tallyd", "tallyd@two")]
         for log in self.logs.values():
             log.start()
@@ -233,6 +265,16 @@ class Installed(unittest.TestCase):
             self.assertNotEqual(pid, self.property(unit, "MainPID"), f"{unit} runs the program that was replaced")
         self.assertEqual("# ours\n", self.machine.run("head -1 /etc/tallyd.yaml").stdout)
         self.check()
+
+    def test_4_upgraded_with_a_store_of_an_older_format(self):
+        os.makedirs(os.path.dirname(self.machine.path(OLD_STORE)))
+        for packed, at in (("access.log.gz", OLD_LOG), (f"sqlite-{GOLDEN_FORMAT}.gz", OLD_STORE)):
+            with gzip.open(os.path.join(GOLDEN, packed)) as file, open(self.machine.path(at), "wb") as out:
+                out.write(file.read())
+        self.machine.write("/etc/tallyd/old.yaml", OLD_INSTANCE)
+        self.machine.run("systemctl start tallyd@old")
+        self.wait_for(lambda: self.asked(8082, "--from 2026-01-01 --to 2026-02-01 --step day"), GOLDEN_LINES, "of an older format")
+        self.machine.run("tallyd verify -c /etc/tallyd/old.yaml")
 
     def test_5_removed_and_installed_again(self):
         self.apt("remove", "tallyd")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The units in a real systemd: two daemons beside each other, killed, hung, reloaded, rotated, stopped and booted again, and every line
-is counted once.
+"""The units in a real systemd: two daemons beside each other, killed, hung, reloaded, short of memory, rotated, stopped and
+booted again, and every line is counted once.
 
 The machine is this computer's own Debian in a container (tests/servers/machine.py), so this needs root. The judge counts the lines it wrote.
 """
@@ -28,6 +28,11 @@ sources: {web: {path: /var/log/%(log)s}}
 UNITS = {"tallyd": {"state": "tallyd", "port": 8080, "log": "one.log", "more": ', token: "file:${CREDENTIALS_DIRECTORY}/token"',
                     "config": "/etc/tallyd.yaml"},
          "tallyd@two": {"state": "tallyd-two", "port": 8081, "log": "two.log", "more": "", "config": "/etc/tallyd/two.yaml"}}
+MEMORY = {"state": "tallyd-memory", "port": 8084, "log": "memory.log", "more": ", enabled: false", "config": "/etc/tallyd/memory.yaml"}
+MEMORY_LINES = 200000
+HUNGRY_MAX, HUNGRY_KILLS = "48M", 2  # less than a batch takes of that many paths
+HUNGRY = "reports: {site: {}, pages: {by: [path]}}\n"
+MODEST = HUNGRY + "aggregate: {series_max: 10000, cells_max: 16384, batch_size: 4MiB, keys_size: 4MiB, raw_size: 1MiB}\n"
 DROP_IN = "[Service]\nLoadCredential=token:/etc/tallyd/token\nWatchdogSec=2s\n"
 ROTATE = "/var/log/one.log {\n  create 0640 root adm\n  rotate 5\n}\n"
 
@@ -43,6 +48,7 @@ class Systemd(unittest.TestCase):
         cls.machine = Machine(shared=cls.dir.name)
         cls.machine.__enter__()
         cls.addClassCleanup(cls.machine.__exit__)
+        cls.units = dict(UNITS)
         cls.written = {unit: 0 for unit in UNITS}
         cls.machine.run("cp /shared/usr/bin/tallyd /usr/bin/ && cp /shared/usr/lib/systemd/system/tallyd* /etc/systemd/system/")
         cls.machine.write("/etc/systemd/system/tallyd.service.d/test.conf", DROP_IN)
@@ -50,19 +56,22 @@ class Systemd(unittest.TestCase):
         cls.machine.write("/etc/logrotate-tallyd.conf", ROTATE)
         for unit, of in UNITS.items():
             cls.machine.write(of["config"], CONFIG % of)
-            cls.machine.write(f"/var/log/{of['log']}", "")
-            cls.machine.run(f"chown root:adm /var/log/{of['log']} && chmod 0640 /var/log/{of['log']}")  # as those of Apache and nginx
+            cls.make_log(of["log"])
             cls.add(unit, 10)
         cls.machine.run("systemctl daemon-reload && systemctl start tallyd tallyd@two")  # each waits until its daemon is ready
 
     @classmethod
+    def make_log(cls, name):
+        cls.machine.run(f"install -o root -g adm -m 640 /dev/null /var/log/{name}")  # as those of Apache and nginx
+
+    @classmethod
     def add(cls, unit, lines):
-        with open(cls.machine.path(f"/var/log/{UNITS[unit]['log']}"), "a", encoding="ascii") as log:
+        with open(cls.machine.path(f"/var/log/{cls.units[unit]['log']}"), "a", encoding="ascii") as log:
             log.writelines(LINE % (cls.written[unit] + number) for number in range(lines))
         cls.written[unit] += lines
 
     def counted(self, unit):
-        out = self.machine.run(f"tallyd query site --store sqlite:/var/lib/{UNITS[unit]['state']}/tallyd.db --from 2026-01-05 "
+        out = self.machine.run(f"tallyd query site --store sqlite:/var/lib/{self.units[unit]['state']}/tallyd.db --from 2026-01-05 "
                                "--to 2026-01-06 --step day --format csv").stdout
         return sum(int(row["value"] or 0) for row in csv.DictReader(io.StringIO(out)))
 
@@ -75,7 +84,7 @@ class Systemd(unittest.TestCase):
     def check(self):
         for unit, written in self.written.items():
             self.wait_for(lambda of=unit: self.counted(of), written, unit)
-            self.machine.run(f"CREDENTIALS_DIRECTORY=/etc/tallyd tallyd verify -c {UNITS[unit]['config']}")
+            self.machine.run(f"CREDENTIALS_DIRECTORY=/etc/tallyd tallyd verify -c {self.units[unit]['config']}")
 
     def property(self, unit, name):
         return self.machine.run(f"systemctl show {unit} -P {name}").stdout.strip()
@@ -136,6 +145,31 @@ class Systemd(unittest.TestCase):
         pid = self.property("tallyd@two", "MainPID")
         nice = self.machine.run(f"ps -L -o ni= -p {pid}").stdout.split()
         self.assertEqual({"0", "5"}, set(nice))
+
+    def limit_memory(self, unit, configuration, most):
+        self.machine.write(self.units[unit]["config"], configuration)
+        self.machine.write(f"/etc/systemd/system/{unit}.service.d/memory.conf", f"[Service]\nMemoryMax={most}\n")
+        self.machine.run(f"systemctl daemon-reload && systemctl restart {unit}")
+
+    def test_6_memory_is_limited(self):
+        unit = "tallyd@memory"
+        self.machine.let_units_limit_memory()
+        self.units[unit], self.written[unit] = MEMORY, 0
+        self.make_log(MEMORY["log"])
+        self.limit_memory(unit, CONFIG % MEMORY + HUNGRY, HUNGRY_MAX)
+        self.add(unit, 10)
+        self.wait_for(lambda: self.counted(unit), 10, "before it was hungry")
+        self.add(unit, MEMORY_LINES)
+        self.wait_for(lambda: int(self.property(unit, "NRestarts")) >= HUNGRY_KILLS, True, "the kernel did not kill it")
+        self.assertIn("status=9/KILL", self.machine.run(f"journalctl -u {unit} -o cat --no-pager").stdout)
+
+        self.machine.write(MEMORY["config"], CONFIG % MEMORY + MODEST)
+        stated = self.machine.run(f"tallyd check -c {MEMORY['config']} --print | sed -n 's/^#   in all *//p'").stdout.split()
+        self.assertEqual("MiB", stated[1])
+        self.limit_memory(unit, CONFIG % MEMORY + MODEST, stated[0] + "M")
+        self.add(unit, MEMORY_LINES)
+        self.check()
+        self.assertEqual("0", self.property(unit, "NRestarts"))
 
     def test_6_rotated_by_the_real_logrotate(self):
         for _ in range(2):

@@ -8,6 +8,7 @@ interface. Services that this computer runs are not started in it. Needs root an
 """
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,7 @@ RUN_S = 60
 REBOOT_STATUS = 133  # of systemd-nspawn, if what it booted asked for a reboot
 NEEDED = ("systemd-nspawn", "nsenter", "mount")
 FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "var")
+MEMORY = "/sys/fs/cgroup/memory"  # if the control groups here are those of version 1
 EMPTY = ("proc", "sys", "dev", "run", "root", "home", "tmp")
 
 
@@ -42,6 +44,7 @@ class Machine:
         self.root = os.path.join(self.dir, "root")
         self.shared = shared
         self.mounts = []
+        self.group = self._make_memory_group()
         self.nspawn = None
         self.leader = None
 
@@ -85,6 +88,32 @@ class Machine:
             file.write(text)
         os.chmod(self.path(name), mode)
 
+    # ---- memory
+
+    @staticmethod
+    def _make_memory_group():
+        """The control group for the machine's memory, below that of this process. None: one hierarchy is for all."""
+        if not os.path.isdir(MEMORY):
+            return None
+        with open("/proc/self/cgroup", encoding="ascii") as file:
+            own = re.search(r"^\d+:memory:(.*)$", file.read(), re.MULTILINE).group(1)
+        return tempfile.mkdtemp(prefix="tallyd-machine-", dir=MEMORY + own)
+
+    def _join_memory_group(self):
+        if self.group is not None:
+            with open(os.path.join(self.group, "cgroup.procs"), "w", encoding="ascii") as file:
+                file.write("0")
+
+    def let_units_limit_memory(self):
+        """Let MemoryMax= work until the next boot: systemd-nspawn mounts the controllers of version 1 read-only."""
+        if self.group is not None:
+            self.run(f"mount -o remount,rw,bind {MEMORY} && systemctl daemon-reexec")
+
+    def _remove_memory_group(self):
+        if self.group is not None:
+            for folder, _, _ in os.walk(self.group, topdown=False):
+                os.rmdir(folder)
+
     # ---- running
 
     def __enter__(self):
@@ -102,7 +131,7 @@ class Machine:
         self.nspawn = subprocess.Popen(
             ["systemd-nspawn", "--quiet", "-b", "-D", self.root, "--register=no", "--keep-unit", "--console=pipe",
              "--private-network", *bind, "systemd.unit=multi-user.target"],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, preexec_fn=self._join_memory_group)
         log.close()
         self._wait(self._find_leader, "it did not start")
         self._wait(self._is_up, "it did not boot")
@@ -170,6 +199,7 @@ class Machine:
                 subprocess.run(["umount", "-l", target], check=False)
         if os.path.isdir(self.dir):
             os.rmdir(self.dir)
+        self._remove_memory_group()
 
 
 if __name__ == "__main__":

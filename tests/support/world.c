@@ -123,7 +123,7 @@ static void drop_database(const char *url)
 {
     struct err e;
     bson_t *command = BCON_NEW("dropDatabase", BCON_INT32(1)), reply;
-    struct mongo_client *client = mongo_client_open(url, true, &e);
+    struct mongo_client *client = mongo_client_open(url, true, 0, &e);
     must(client != NULL, &e);
     must(mongo_write(client, command, &reply, &e), &e);
     bson_destroy(&reply);

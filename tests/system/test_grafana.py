@@ -56,6 +56,7 @@ REQUESTS = (
     (BOTH, "query", {"query": "query_result_is_empty", "time": "$end", "timeout": "60s"}, {"resultType": "vector", "result": []}),
     (BOTH, "query_range", {"query": 'rate(pages:hits{path="/a"}[4m0s])', "step": "15", "timeout": "60s", **RANGE},
      lambda data: data["resultType"] == "matrix" and len(data["result"][0]["values"]) == 241),
+    (BOTH, "format_query", {"query": "sum( pages:hits{path='/a'} )"}, "sum( pages:hits{path='/a'} )"),
     (BOTH, "query_exemplars", {"query": "pages:hits", **RANGE}, []),
     (GET, "rules", {}, {"groups": []}),
     (GET, "rules", {"type": "alert", "group_limit": "100"}, {"groups": []}),

@@ -8,6 +8,8 @@ The seed is printed; TALLYD_SEED repeats a run.
 import collections
 import datetime
 import json
+import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -26,6 +28,7 @@ PATHS = ["/", "/a", "/a.b", "/a*", "/ab", "/a-b", "/a/b", "/a%2Fb", "/$gt", "/(o
 PREFIXES = ["", "/", "/a", "/a/", "/a%2", ".*", "^/", "/.", "/a.", "/$", "$", "(", "\0", "/\0", "/a\0", "é", "/é", "/\U0010ffff", "/~", "~",
             b"/\xc3", b"\xff", b"/\xf0\x9f", "/" * 3000]
 BEGIN = datetime.datetime(2026, 1, 30, 20)
+SILENT_S = 5  # of a question that may take 2 s
 HOUR, DAY = datetime.timedelta(hours=1), datetime.timedelta(days=1)
 Event = collections.namedtuple("Event", "at method status path size")
 
@@ -71,6 +74,26 @@ class Series(MongoCase, DaemonCase):
                 return reply.status
         except urllib.error.HTTPError as error:
             return error.code
+
+    # ---- a server that is silent
+
+    def test_silent_server_delays_no_answer(self):
+        self.stop()
+        self.write("tallyd.yaml", self.read("tallyd.yaml") + b"query: {timeout: 2s}\n")
+        self.launch("-c", "tallyd.yaml")
+        span = "&from=2026-01-30&to=2026-02-02"
+        paths = "/api/v1/query?report=pages&step=day" + span, "/api/v1/top?report=few" + span
+        for path in paths:
+            self.assertEqual(200, self.code(path))
+        over = threading.Event()
+        self.addCleanup(over.set)
+        self.between.answer = lambda _: over.wait() and None
+        for path in paths:
+            begun = time.monotonic()
+            self.assertEqual(503, self.code(path), path)
+            self.assertLess(time.monotonic() - begun, SILENT_S)
+        over.set()
+        self.wait_for(lambda: [self.code(path) for path in paths], lambda codes: codes == [200, 200])
 
     # ---- texts by prefix
 

@@ -7,6 +7,7 @@ The judge knows characters by Unicode's categories.
 import http.server
 import json
 import os
+import pty
 import re
 import subprocess
 import threading
@@ -89,6 +90,22 @@ class Shown(DaemonCase):
         self.said("backfill", *configured, "pages", name)
         self.said("forget", *configured, "--file", name + ".1", "--yes")
         self.said("forget", *configured, f"nothing{EVIL}")
+
+    def test_answers_in_other_formats(self):
+        """They stay as they are in a file, and are safe on a terminal."""
+        self.write("a.log", (LINE % ("/a\u202eb", "")).encode())
+        self.write("tallyd.yaml", (CONFIG % "*.log").encode())
+        self.tallyd("import", "-c", "tallyd.yaml", "a.log")
+        for name in "csv", "json":
+            asked = ("query", "-c", "tallyd.yaml", "pages", "--top", "5", "--from", "2026-01-05", "--to", "2026-01-06", "--format", name)
+            self.assertIn("/a\u202eb", self.tallyd(*asked))
+            ours, theirs = pty.openpty()
+            subprocess.run([*command(), *asked], cwd=self.dir, stdin=subprocess.DEVNULL, stdout=theirs, timeout=TIMEOUT_S, check=True)
+            os.close(theirs)
+            with open(ours, "rb", closefd=True) as terminal:
+                said = terminal.read1().decode().replace("\r\n", "\n")
+            self.assertEqual([], acts(said))
+            self.assertIn("/a\\xe2\\x80\\xaeb", said)
 
     def test_daemon(self):
         name = f"a{EVIL}.log"

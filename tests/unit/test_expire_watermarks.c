@@ -339,7 +339,7 @@ static void set_watermark(struct world *w, const char *span, const char *at, int
     char path[32];
     bool matched;
     snprintf(path, sizeof path, "expired.%s", span);
-    struct mongo_client *client = mongo_client_open(w->url, true, &e);
+    struct mongo_client *client = mongo_client_open(w->url, true, 0, &e);
     bson_t *filter = BCON_NEW("_id", BCON_UTF8("pages"));
     bson_t *update = BCON_NEW("$set", "{", path, BCON_DATE_TIME(fixture_ms(at) + ms), "}");
     assert_non_null(client);

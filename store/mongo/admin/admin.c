@@ -61,7 +61,7 @@ static bool run(struct mongo_admin_run *r, struct err *e)
 
 bool mongo_admin(const char *url, const struct mongo_task *task, struct text *out, struct err *e)
 {
-    struct mongo_admin_run r = {.m = mongo_new(url, true, e), .task = task, .out = out};
+    struct mongo_admin_run r = {.m = mongo_new(url, true, 0, e), .task = task, .out = out};
     if (r.m == NULL)
         return false;
     bool good = true;

@@ -506,7 +506,7 @@ bool mongo_backup(const struct backup *b, struct text *said, struct err *e)
     struct backing g = {.b = b, .e = e, .ledger = BSON_INITIALIZER};
     if (!backup_may_write(b, e) || !backup_partial(b->path, partial, e))
         return false;
-    g.m = mongo_new(b->url, true, e);
+    g.m = mongo_new(b->url, true, 0, e);
     if (g.m == NULL)
         return false;
     name_backup(&g);

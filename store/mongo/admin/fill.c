@@ -352,7 +352,7 @@ static bool begin_fill(struct mongo_store *m, struct err *e)
 struct store *mongo_open_fill(const char *uri, const struct store_options *options,
                               const struct report *reports, size_t report_count, struct err *e)
 {
-    struct mongo_store *m = mongo_new(uri, true, e);
+    struct mongo_store *m = mongo_new(uri, true, 0, e);
     if (m == NULL)
         return NULL;
     m->store.clock = options->clock;

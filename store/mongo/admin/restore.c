@@ -501,7 +501,7 @@ bool mongo_restore(const struct backup *b, struct text *said, struct err *e)
     struct restoring r = {.b = b, .e = e};
     bool good = mongo_dump_open(&r.dump, b->path, e) && check_files(&r);
     if (good)
-        r.m = mongo_new(b->url, true, e);
+        r.m = mongo_new(b->url, true, 0, e);
     good = good && r.m != NULL && mongo_take_limits(r.m, e) && restore_all(&r);
     if (good)
         text_printf(said,

@@ -44,7 +44,7 @@ bool mongo_connection(struct mongo_store *m, size_t i, struct mongo_client **cli
 {
     ASSERT(i < m->connections);
     if (i > 0 && m->others[i - 1] == NULL)
-        m->others[i - 1] = mongo_client_open(m->uri, true, e);
+        m->others[i - 1] = mongo_client_open(m->uri, true, 0, e);
     if (i > 0 && m->others[i - 1] == NULL)
         e->retryable = true; /* the first connection could be made, and a committed batch must be applied */
     *client = i > 0 ? m->others[i - 1] : m->client;
@@ -59,9 +59,9 @@ static void close_others(struct mongo_store *m)
 
 /* ---- the handle */
 
-struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e)
+struct mongo_store *mongo_new(const char *uri, bool primary, int64_t wait_max_ms, struct err *e)
 {
-    struct mongo_client *client = mongo_client_open(uri, primary, e);
+    struct mongo_client *client = mongo_client_open(uri, primary, wait_max_ms, e);
     if (client == NULL)
         return NULL;
     struct mongo_store *m = xcalloc(1, sizeof *m);

@@ -183,7 +183,7 @@ static inline struct mongo_store *mongo_of(struct store *st)
 }
 
 /* A handle without reports and operations, by the system's clock. It sends nothing to the server. */
-struct mongo_store *mongo_new(const char *uri, bool primary, struct err *e);
+struct mongo_store *mongo_new(const char *uri, bool primary, int64_t wait_max_ms, struct err *e);
 void mongo_free(struct mongo_store *m);
 /* The handle owns `r` from now on. */
 void mongo_take_report(struct mongo_store *m, const struct report *r, bool has_zeros);

@@ -406,7 +406,7 @@ static bool check_silence(struct mongo_store *m, const struct raw *r, struct err
     bson_t reply;
     bson_iter_t version;
     struct mongo_place place;
-    struct mongo_client *client = mongo_client_open(m->uri, true, e);
+    struct mongo_client *client = mongo_client_open(m->uri, true, 0, e);
     if (client == NULL)
         return false;
     mongo_raw_place(m, r, 0, &place);

@@ -199,7 +199,7 @@ static int32_t socket_ms(const mongoc_uri_t *uri)
 }
 
 /* Completes the URI with our defaults. A write concern times out before its reply does. */
-static bool complete(mongoc_uri_t *uri, struct err *e)
+static bool complete(mongoc_uri_t *uri, int64_t wait_max_ms, struct err *e)
 {
     const struct {
         const char *option;
@@ -208,10 +208,13 @@ static bool complete(mongoc_uri_t *uri, struct err *e)
                     {MONGOC_URI_CONNECTTIMEOUTMS, MONGO_CONNECT_MS},
                     {MONGOC_URI_SOCKETTIMEOUTMS, MONGO_SOCKET_MS}};
     for (size_t i = 0; i < COUNT_OF(timeouts); i++) {
-        if (!lib.mongoc_uri_has_option(uri, timeouts[i].option))
-            lib.mongoc_uri_set_option_as_int32(uri, timeouts[i].option, timeouts[i].ms);
+        int32_t ms = lib.mongoc_uri_get_option_as_int32(uri, timeouts[i].option, timeouts[i].ms);
+        bool is_longer = wait_max_ms > 0 && (ms <= 0 || ms > wait_max_ms);
+        lib.mongoc_uri_set_option_as_int32(uri, timeouts[i].option, is_longer ? (int32_t)wait_max_ms : ms);
     }
     lib.mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
+    if (wait_max_ms > 0) /* a second try would wait as long again */
+        lib.mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYREADS, false);
     if (!lib.mongoc_write_concern_is_acknowledged(lib.mongoc_uri_get_write_concern(uri)))
         return err_set(e, EX_CONFIG,
                        "store.url: found w=%d, expected w=majority or at least w=1: unacknowledged writes "
@@ -291,7 +294,7 @@ static mongoc_uri_t *parse(const char *url, struct err *e)
     return NULL;
 }
 
-struct mongo_client *mongo_client_open(const char *url, bool primary, struct err *e)
+struct mongo_client *mongo_client_open(const char *url, bool primary, int64_t wait_max_ms, struct err *e)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     bson_error_t error;
@@ -302,7 +305,7 @@ struct mongo_client *mongo_client_open(const char *url, bool primary, struct err
     if (uri == NULL)
         return NULL;
     struct mongo_client *c = NULL;
-    if (can_read_files(uri, e) && complete(uri, e)) {
+    if (can_read_files(uri, e) && complete(uri, wait_max_ms, e)) {
         c = xcalloc(1, sizeof *c);
         const char *database = lib.mongoc_uri_get_database(uri);
         const mongoc_host_list_t *host = lib.mongoc_uri_get_hosts(uri);

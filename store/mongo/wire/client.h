@@ -5,7 +5,8 @@
  *           default database is `tallyd`. The default write concern is `w: majority`, `j: true`; a weaker one
  *           is unsafe, since a failover may lose writes that too few members have on disk. w=0 is refused,
  *           since nothing would be exact.
- * Retries : none, neither here nor by the driver. The protocol decides on retries (docs/LEDGER.md).
+ * Retries : none here. The driver tries a read again once, unless waits are bounded. The protocol decides on
+ *           retries of writes (docs/LEDGER.md).
  * Timeouts: MONGO_*_MS unless the URI says otherwise. A write concern has half of the reply's timeout. Every
  *           call ends.
  * Threads : one per client.
@@ -27,8 +28,9 @@
 
 struct mongo_client;
 
-/* `primary`: read from the primary only, whatever the URI says. */
-struct mongo_client *mongo_client_open(const char *url, bool primary, struct err *e);
+/* `primary`: read from the primary only, whatever the URI says. `wait_max_ms`: no timeout is longer, whatever
+ * the URI says; 0: as it says. */
+struct mongo_client *mongo_client_open(const char *url, bool primary, int64_t wait_max_ms, struct err *e);
 void mongo_client_close(struct mongo_client *c);
 /* The server's limits of one command. */
 struct mongo_limits {
