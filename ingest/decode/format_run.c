@@ -45,11 +45,12 @@ static HOT void put_number(struct reading *r, int f, struct slice text, int64_t 
     r->numeric |= (uint64_t)1 << f;
 }
 
-/* Puts an own field; it has a number if its text is one. */
-static HOT void put_own(struct reading *r, int f, const char *from, const char *to, bool odd)
+/* Puts a text. An own field has a number if its text is one. */
+static HOT void put_any(struct reading *r, int f, const char *from, const char *to, bool odd)
 {
     put(r, f, from, to, odd);
-    if (*from <= '9' && decimal_parse(slice_of(from, (size_t)(to - from)), &r->ev->number[f]) == DECIMAL_OK)
+    if (f >= FIELD_COUNT && *from <= '9' &&
+        decimal_parse(slice_of(from, (size_t)(to - from)), &r->ev->number[f]) == DECIMAL_OK)
         r->numeric |= (uint64_t)1 << f;
 }
 
@@ -94,10 +95,8 @@ static inline bool put_text(struct reading *r, const struct format_op *op, const
         put_request(r, from, to, odd);
     else if (op->kind == OP_TARGET)
         put_target(r, from, to, odd);
-    else if (op->field < FIELD_COUNT)
-        put(r, op->field, from, to, odd);
     else
-        put_own(r, op->field, from, to, odd);
+        put_any(r, op->field, from, to, odd);
     return true;
 }
 
@@ -369,12 +368,8 @@ static HOT const char *take_usual_literal(const struct reading *r, const struct 
 
 static HOT void put_if_present(struct reading *r, int f, const char *from, const char *to)
 {
-    if (event_is_absent(from, to))
-        return;
-    if (f < FIELD_COUNT)
-        put(r, f, from, to, false);
-    else
-        put_own(r, f, from, to, false);
+    if (!event_is_absent(from, to))
+        put_any(r, f, from, to, false);
 }
 
 static HOT const char *take_usual_word(struct reading *r, const struct format_op *op, const char *p)
@@ -390,18 +385,12 @@ static HOT const char *take_usual_word(struct reading *r, const struct format_op
     return next;
 }
 
-/* Takes a text that is "-". */
-static HOT const char *take_usual_absent(struct reading *r, const struct format_op *op, const char *p)
-{
-    if (UNLIKELY(p == r->end || *p != '-' || op->stop == '\0' || op->literal_len > sizeof op->first))
-        return NULL;
-    return take_usual_literal(r, op, p + 1);
-}
-
 static HOT const char *take_usual_text(struct reading *r, const struct format_op *op, const char *p)
 {
     if (UNLIKELY(!op->is_usual || !r->is_long))
-        return take_usual_absent(r, op, p);
+        return p < r->end && *p == '-' && op->stop != '\0' && op->literal_len <= sizeof op->first
+                   ? take_usual_literal(r, op, p + 1) /* it is absent */
+                   : NULL;
     const char *q = scan_quoted(p, r->end, '"');
     if (UNLIKELY(q == r->end || *q != '"'))
         return NULL;

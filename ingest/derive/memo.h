@@ -3,8 +3,7 @@
  *
  * Key     : a text and a number, such as a day if what is made of the text depends on it.
  * Fast    : the entries that were found last are found again by a few of their key's words, then compared
- *           whole. Only a key that is not among them is hashed. So keys that share these words cost a hash,
- *           no more.
+ *           whole. Only a key that is not among them is hashed. So keys that share these words cost a hash.
  * Owner   : the memo keeps copies of keys. Values live in its arena, and until memo_flush() at the least, so
  *           events may point to them.
  * Memory  : a table of MEMO_RECENT pointers, 256 KiB, beside the entries.
