@@ -13,15 +13,6 @@
 static const char *const op_texts[] = {
     [OP_EQ] = "=", [OP_NE] = "!=", [OP_LT] = "<", [OP_LE] = "<=", [OP_GT] = ">", [OP_GE] = ">="};
 
-static struct slice trim(struct slice s)
-{
-    while (s.len > 0 && s.ptr[0] == ' ')
-        s = slice_of(s.ptr + 1, s.len - 1);
-    while (s.len > 0 && s.ptr[s.len - 1] == ' ')
-        s.len--;
-    return s;
-}
-
 /* Cuts `rest` at its first `byte`: returns what is before, leaves what is after. */
 static struct slice cut(struct slice *rest, char byte)
 {
@@ -109,9 +100,9 @@ static bool split(struct slice text, struct slice *name, enum condition_op *op, 
             size_t n = strlen(op_texts[longest_first[k]]);
             if (text.len - i < n || memcmp(text.ptr + i, op_texts[longest_first[k]], n) != 0)
                 continue;
-            *name = trim(slice_of(text.ptr, i));
+            *name = slice_trim(slice_of(text.ptr, i));
             *op = longest_first[k];
-            *operand = trim(slice_of(text.ptr + i + n, text.len - i - n));
+            *operand = slice_trim(slice_of(text.ptr + i + n, text.len - i - n));
             return true;
         }
     }
@@ -187,7 +178,7 @@ static bool parse_text(struct condition *c, struct slice operand, struct err *e)
     bool more = true;
     while (more) {
         more = memchr(rest.ptr, '|', rest.len) != NULL;
-        parts[count] = trim(cut(&rest, '|'));
+        parts[count] = slice_trim(cut(&rest, '|'));
         if (parts[count++].len == 0)
             return err_set(e, EX_CONFIG, "found %s, expected a text on each side of |",
                            suggest_quote(operand, quote));

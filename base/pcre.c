@@ -13,12 +13,14 @@
     X(pcre2_code_free_8) X(pcre2_compile_8) X(pcre2_get_error_message_8) X(pcre2_get_ovector_pointer_8) \
     X(pcre2_jit_compile_8) X(pcre2_jit_stack_assign_8) X(pcre2_jit_stack_create_8) X(pcre2_jit_stack_free_8) \
     X(pcre2_match_8) X(pcre2_match_context_create_8) X(pcre2_match_context_free_8) \
-    X(pcre2_match_data_create_8) X(pcre2_match_data_free_8) X(pcre2_pattern_info_8) X(pcre2_set_match_limit_8)
+    X(pcre2_match_data_create_8) X(pcre2_match_data_free_8) X(pcre2_pattern_info_8) \
+    X(pcre2_set_heap_limit_8) X(pcre2_set_match_limit_8)
 /* clang-format on */
 
 LIBRARY(libpcre2, FUNCTIONS, "libpcre2-8.so.0", "libpcre2-8-0");
 
-#define ALWAYS (PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_UTF)
+#define ALWAYS (PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY)
+#define UTF    (PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C)
 #define WHOLE  (PCRE2_ANCHORED | PCRE2_ENDANCHORED)
 
 #define MESSAGE_BYTES    160
@@ -28,13 +30,14 @@ LIBRARY(libpcre2, FUNCTIONS, "libpcre2-8.so.0", "libpcre2-8-0");
 
 struct pcre {
     pcre2_code_8 *code;
-    bool is_fast; /* it is machine code */
+    uint32_t steps_factor; /* PCRE_SLOW if it should be machine code, and is not; else 1 */
 };
 
 struct pcre_run {
     pcre2_match_context_8 *context;
     pcre2_match_data_8 *data;
     pcre2_jit_stack_8 *stack;
+    uint32_t groups;   /* that are asked for */
     struct slice text; /* that the last match was looked for in */
     unsigned found;    /* groups of the last match */
 };
@@ -45,7 +48,8 @@ struct pcre *pcre_new(struct slice pattern, unsigned options, struct err *e)
     size_t at;
     PCRE2_UCHAR8 message[MESSAGE_BYTES] = {0};
     uint32_t all = ALWAYS | ((options & PCRE_WHOLE) != 0 ? WHOLE : 0) |
-                   ((options & PCRE_CASELESS) != 0 ? PCRE2_CASELESS : 0);
+                   ((options & PCRE_CASELESS) != 0 ? PCRE2_CASELESS : 0) |
+                   ((options & PCRE_UTF) != 0 ? UTF : PCRE2_NEVER_UTF);
     if (!library_load(&libpcre2, e))
         return NULL;
     pcre2_code_8 *code = lib.pcre2_compile_8((PCRE2_SPTR8)pattern.ptr, pattern.len, all, &error, &at, NULL);
@@ -56,7 +60,8 @@ struct pcre *pcre_new(struct slice pattern, unsigned options, struct err *e)
     }
     struct pcre *r = xcalloc(1, sizeof *r);
     r->code = code;
-    r->is_fast = (options & PCRE_FAST) != 0 && lib.pcre2_jit_compile_8(code, PCRE2_JIT_COMPLETE) == 0;
+    bool is_slow = (options & PCRE_FAST) != 0 && lib.pcre2_jit_compile_8(code, PCRE2_JIT_COMPLETE) != 0;
+    r->steps_factor = is_slow ? PCRE_SLOW : 1;
     return r;
 }
 
@@ -66,6 +71,13 @@ void pcre_free(struct pcre *r)
         return;
     lib.pcre2_code_free_8(r->code);
     free(r);
+}
+
+unsigned pcre_groups(const struct pcre *r)
+{
+    uint32_t count = 0;
+    lib.pcre2_pattern_info_8(r->code, PCRE2_INFO_CAPTURECOUNT, &count);
+    return count + 1;
 }
 
 unsigned pcre_names(const struct pcre *r)
@@ -90,10 +102,12 @@ struct pcre_run *pcre_run_new(uint32_t groups)
 {
     struct pcre_run *run = xcalloc(1, sizeof *run);
     ASSERT(libpcre2.loaded);
+    run->groups = groups;
     run->context = lib.pcre2_match_context_create_8(NULL);
     run->data = lib.pcre2_match_data_create_8(groups, NULL);
     run->stack = lib.pcre2_jit_stack_create_8(STACK_BYTES, STACK_BYTES_MAX, NULL);
     ASSERT(run->context != NULL && run->data != NULL);
+    lib.pcre2_set_heap_limit_8(run->context, PCRE_KIB_MAX);
     if (run->stack != NULL)
         lib.pcre2_jit_stack_assign_8(run->context, NULL, run->stack);
     return run;
@@ -112,10 +126,13 @@ void pcre_run_free(struct pcre_run *run)
 
 int pcre_match(const struct pcre *r, struct pcre_run *run, struct slice text, uint32_t steps)
 {
-    lib.pcre2_set_match_limit_8(run->context, r->is_fast ? steps : PCRE_SLOW * steps);
+    lib.pcre2_set_match_limit_8(run->context, r->steps_factor * steps);
     int found = lib.pcre2_match_8(r->code, (PCRE2_SPTR8)text.ptr, text.len, 0, 0, run->data, run->context);
     run->text = text;
+    found = found == 0 ? (int)run->groups : found; /* 0: it has more groups, and all that are asked for */
     run->found = found > 0 ? (unsigned)found : 0;
+    if (found == PCRE2_ERROR_HEAPLIMIT || found == PCRE2_ERROR_NOMEMORY)
+        return PCRE_MEMORY;
     return found > 0 ? found : found == PCRE2_ERROR_NOMATCH ? PCRE_NONE : PCRE_LIMIT;
 }
 

@@ -69,6 +69,16 @@ static inline bool slice_is_name(struct slice s, size_t bytes)
     return true;
 }
 
+/* The slice without spaces around it. */
+static inline struct slice slice_trim(struct slice s)
+{
+    for (; s.len > 0 && s.ptr[0] == ' '; s.ptr++)
+        s.len--;
+    while (s.len > 0 && s.ptr[s.len - 1] == ' ')
+        s.len--;
+    return s;
+}
+
 /* The byte after the last one. An empty slice, whose pointer may be NULL, returns its pointer. */
 static inline const char *slice_end(struct slice s)
 {

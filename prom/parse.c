@@ -50,6 +50,13 @@ bool parser_fail(struct parser *p, const char *expected)
     return FAIL(p, p->token.at, "unexpected %s, expected %s", suggest_quote(p->token.text, quoted), expected);
 }
 
+bool parser_goes_on(struct parser *p, const char *close)
+{
+    if (parser_is_sign(p, ","))
+        return parser_next(p);
+    return parser_is_sign(p, close) || parser_fail(p, *close == ')' ? "\",\" or \")\"" : "\",\" or \"}\"");
+}
+
 bool parser_take_sign(struct parser *p, const char *sign)
 {
     char expected[8] = {'"', sign[0], '"'};

@@ -79,12 +79,8 @@ static bool take_arguments(struct parser *p, struct node *n, const struct functi
     while (!parser_is_sign(p, ")")) {
         if (!take_argument(p, n, f))
             return false;
-        if (parser_is_sign(p, ",")) {
-            if (!parser_next(p))
-                return false;
-        } else if (!parser_is_sign(p, ")")) {
-            return parser_fail(p, "\",\" or \")\"");
-        }
+        if (!parser_goes_on(p, ")"))
+            return false;
     }
     if (letter_of(f, n->argument_count, &is_optional) != '\0' && !is_optional)
         return FAIL(p, p->token.at, "%s expects more arguments", f->name);

@@ -56,12 +56,8 @@ static bool take_matchers(struct parser *p, struct selector *s, size_t *capacity
     while (!parser_is_sign(p, "}")) {
         if (!take_matcher(p, add_matcher(p, s, capacity)))
             return false;
-        if (parser_is_sign(p, ",")) {
-            if (!parser_next(p))
-                return false;
-        } else if (!parser_is_sign(p, "}")) {
-            return parser_fail(p, "\",\" or \"}\"");
-        }
+        if (!parser_goes_on(p, "}"))
+            return false;
     }
     return parser_next(p);
 }
@@ -203,12 +199,8 @@ bool parser_labels(struct parser *p, struct grouping *g)
         g->labels[g->count++] = p->token.text;
         if (!parser_next(p))
             return false;
-        if (parser_is_sign(p, ",")) {
-            if (!parser_next(p))
-                return false;
-        } else if (!parser_is_sign(p, ")")) {
-            return parser_fail(p, "\",\" or \")\"");
-        }
+        if (!parser_goes_on(p, ")"))
+            return false;
     }
     return parser_next(p);
 }

@@ -25,6 +25,8 @@ bool parser_is_keyword(struct slice text, const char *word); /* keywords ignore 
 bool parser_is_word(const struct parser *p, const char *word);
 bool parser_fail(struct parser *p, const char *expected);
 bool parser_take_sign(struct parser *p, const char *sign);
+/* Behind an element of a list: takes the comma; or sees that `close`, ")" or "}", comes next. */
+bool parser_goes_on(struct parser *p, const char *close);
 /* The index of `text` in `names`, which end with NULL; -1: it is none of them. */
 int parser_find(const char *const names[], struct slice text, bool any_case);
 struct node *parser_node(struct parser *p, enum node_kind kind, size_t at);

@@ -25,7 +25,7 @@ static bool take_name(struct slice *rest, struct slice *name)
 }
 
 /* Replaces $1, ${name} and $$ in `pattern`. A group that did not match is empty. */
-static void expand(const struct regex *r, struct slice pattern, struct slice text, struct text *out)
+static void expand(const struct regex *r, struct slice pattern, struct text *out)
 {
     while (pattern.len > 0) {
         char c = pattern.ptr[0];
@@ -37,7 +37,7 @@ static void expand(const struct regex *r, struct slice pattern, struct slice tex
             text_putc(out, '$');
             pattern = slice_of(rest.ptr + 1, rest.len - 1);
         } else if (take_name(&pattern, &name)) {
-            struct slice group = regex_group(r, name, text);
+            struct slice group = regex_group(r, name);
             text_add(out, group.ptr, group.len);
         } else {
             text_putc(out, '$');
@@ -58,7 +58,7 @@ static bool replace(struct fetch *fe, const struct node *n, struct vector *v, st
         if (!good || !matches)
             continue;
         text_clear(&made);
-        expand(r, with, text, &made);
+        expand(r, with, &made);
         v->series[i] = labels_set(&v->series[i], to, arena_copy(fe->arena, text_slice(&made)), fe->arena);
     }
     text_fini(&made);

@@ -1,14 +1,5 @@
 #include "ingest/decode/csv.h"
 
-static struct slice trim(const char *from, const char *to)
-{
-    while (from < to && *from == ' ')
-        from++;
-    while (from < to && to[-1] == ' ')
-        to--;
-    return slice_of(from, (size_t)(to - from));
-}
-
 bool csv_names(struct slice columns, struct part_names *names, size_t *count, struct err *e)
 {
     const char *p = columns.ptr, *end = slice_end(columns), *comma;
@@ -16,7 +7,7 @@ bool csv_names(struct slice columns, struct part_names *names, size_t *count, st
     *count = 0;
     do {
         comma = p < end ? memchr(p, ',', (size_t)(end - p)) : NULL;
-        struct slice name = trim(p, comma != NULL ? comma : end);
+        struct slice name = slice_trim(slice_of(p, (size_t)((comma != NULL ? comma : end) - p)));
         if (*count == CSV_COLUMNS_MAX)
             return err_set(e, EX_CONFIG, "found more columns than %d, expected at most so many",
                            CSV_COLUMNS_MAX);

@@ -197,22 +197,13 @@ static bool may_match(const struct expression *x, const uint64_t set[TRIPLE_BITS
     return may;
 }
 
-static struct slice trim(struct slice s)
-{
-    while (s.len > 0 && s.ptr[0] == ' ')
-        s = slice_of(s.ptr + 1, s.len - 1);
-    while (s.len > 0 && s.ptr[s.len - 1] == ' ')
-        s.len--;
-    return s;
-}
-
 static struct slice result(const struct expression *x, const struct pcre_run *run, struct arena *memory)
 {
     const char *replacement = x->replacement != NULL ? x->replacement : "$1";
     size_t len = pcre_expand(run, replacement, NULL);
     char *out = arena_add(memory, len);
     pcre_expand(run, replacement, out);
-    return trim(slice_of(out, len));
+    return slice_trim(slice_of(out, len));
 }
 
 struct slice agents_find(const struct agents *a, enum agents_list list, struct pcre_run *run,
@@ -226,7 +217,7 @@ struct slice agents_find(const struct agents *a, enum agents_list list, struct p
         if (!may_match(x, set))
             continue;
         int found = pcre_match(x->regex, run, agent, STEPS);
-        if (found == PCRE_LIMIT)
+        if (found < 0)
             return slice_text(AGENT_LIMIT);
         if (found != PCRE_NONE)
             return result(x, run, memory);

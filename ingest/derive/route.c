@@ -120,7 +120,7 @@ struct slice route_make(const struct route_rules *rs, struct pcre_run *run, stru
     for (size_t i = 0; i < rs->count; i++) {
         uint32_t each = steps > STEPS_A_RULE ? (uint32_t)steps : STEPS_A_RULE;
         int found = pcre_match(rs->list[i].regex, run, path, each);
-        if (found == PCRE_LIMIT)
+        if (found < 0)
             return slice_text(ROUTE_LIMIT);
         if (found != PCRE_NONE)
             return replace(&rs->list[i], run, path, memory);

@@ -2,20 +2,12 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_decode.h"
 
-#define LINE_MAX 65536
-
 static const char *const steps[] = {"csv:time,host,-,request,status,own", "tsv:ts,target,own,time,-",
                                     "csv:time"};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct decode decodes[COUNT_OF(steps)];
-    static struct chain *chains[COUNT_OF(steps)];
-    struct record r = {.value = slice_of((const char *)data, size), .timestamp_ms = -1};
-    for (size_t i = 0; i < COUNT_OF(steps); i++) {
-        if (chains[i] == NULL)
-            chains[i] = fuzz_chain_of(&decodes[i], steps[i], NULL, LINE_MAX);
-        fuzz_decode_in_time(chains[i], &decodes[i], &r);
-    }
+    struct slice message = slice_of((const char *)data, size);
+    fuzz_steps(steps, COUNT_OF(steps), COUNT_OF(steps), message);
     return 0;
 }

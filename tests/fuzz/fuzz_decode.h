@@ -92,3 +92,21 @@ static inline struct chain *fuzz_chain_of(struct decode *d, const char *step, co
     ASSERT(good);
     return chain_new(d, line_max);
 }
+
+#define FUZZ_LINE_MAX  65536
+#define FUZZ_STEPS_MAX 8
+
+/* Decodes a message by a chain of each of these steps; by the first `in_time` of them within the limit. A
+ * target calls it with the same steps always. */
+static inline void fuzz_steps(const char *const *steps, size_t count, size_t in_time, struct slice message)
+{
+    static struct decode decodes[FUZZ_STEPS_MAX];
+    static struct chain *chains[FUZZ_STEPS_MAX];
+    struct record r = {.value = message, .timestamp_ms = -1};
+    ASSERT(count <= FUZZ_STEPS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (chains[i] == NULL)
+            chains[i] = fuzz_chain_of(&decodes[i], steps[i], NULL, FUZZ_LINE_MAX);
+        (i < in_time ? fuzz_decode_in_time : fuzz_decode)(chains[i], &decodes[i], &r);
+    }
+}

@@ -130,11 +130,13 @@ static void test_derived_routes_of_paths(void **state)
     };
     check(&d, "tsv:time,path", plain, COUNT_OF(plain));
     add_rule(&d, "^/shop/([a-z]+)/(\\d+)?", "/$2$1$$");
+    add_rule(&d, "^/(g)()()()()()()()()()(r)(e)", "/$1$9."); /* more groups than a replacement can name */
     add_rule(&d, "(a*)*[bd]$", "$0!");
     static const struct decoded_case ruled[] = {
         {"2010-10-10T14:17:22Z\t/x/shop/a/", AT " path=/x/shop/a/ route=/x/shop/a/"},
         {"2010-10-10T14:17:22Z\t/shop/ab/12/34", AT " path=/shop/ab/12/34 route=/12ab$/34"},
         {"2010-10-10T14:17:22Z\t/shop/ab/x", AT " path=/shop/ab/x route=/ab$x"},
+        {"2010-10-10T14:17:22Z\t/gre/x", AT " path=/gre/x route=/g./x"},
         {"2010-10-10T14:17:22Z\t/1/aab", AT " path=/1/aab route=/1/aab!"},
         {"2010-10-10T14:17:22Z\t/1/2", AT " path=/1/2 route=/:id/:id"},
         {"2010-10-10T14:17:22Z\taaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac",
