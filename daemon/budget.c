@@ -4,6 +4,7 @@
 #include "daemon/count/dead_letters.h"
 #include "daemon/setup.h"
 #include "ingest/decode/json_write.h"
+#include "ingest/derive/derived.h"
 #include "store/mongo/mongo.h"
 #include "store/sqlite/sqlite.h"
 #include "web/server.h"
@@ -55,6 +56,9 @@ struct budget budget_of(const struct config *c)
     bool has_topics = setup_has_topics(c), is_sqlite = strncmp(c->store.url, "sqlite:", 7) == 0;
     int64_t files = (int64_t)setup_count_files(c);
     files += is_sqlite; /* one that is handed over, by an import or a backfill */
+    int64_t topics = 0;
+    for (size_t i = 0; i < c->source_count; i++)
+        topics += c->sources[i].type == SOURCE_KAFKA;
     int64_t topic_threads = has_topics ? c->kafka.threads : 0, threads = topic_threads + (files > 0);
     struct pipeline_options options = setup_pipeline(c, 1);
     struct budget b = {0};
@@ -65,6 +69,7 @@ struct budget budget_of(const struct config *c)
     b.input_bytes = topic_threads * c->limits.line_max + files * (c->limits.line_max + INPUT_BYTES) +
                     (files + (files > 0)) * ((int64_t)READER_BLOCK_BYTES + c->limits.line_max);
     b.input_bytes += topic_threads * schema_bytes(c);
+    b.derived_bytes = (topic_threads * topics + files) * (int64_t)derived_bytes_max(&c->derive);
     if (has_topics)
         b.queue_bytes = topic_threads * (c->kafka.queue_bytes + queue_overshoot(c));
     if (c->rejects.topic != NULL || c->rejects.file != NULL)
@@ -83,8 +88,8 @@ struct budget budget_of(const struct config *c)
 
 int64_t budget_total(const struct budget *b)
 {
-    return b->shards_bytes + b->input_bytes + b->queue_bytes + b->rejects_bytes + b->store_bytes +
-           b->http_bytes;
+    return b->shards_bytes + b->input_bytes + b->derived_bytes + b->queue_bytes + b->rejects_bytes +
+           b->store_bytes + b->http_bytes;
 }
 
 static void print_part(const char *what, int64_t bytes, const char *limits, struct text *out)
@@ -102,6 +107,7 @@ void budget_print(const struct config *c, struct text *out)
     print_part("series, counters and raw events", b.shards_bytes,
                "aggregate.*, of each report and kafka.threads", out);
     print_part("lines and messages in work", b.input_bytes, "limits.line_max", out);
+    print_part("fields made of others", b.derived_bytes, "", out);
     print_part("fetched ahead", b.queue_bytes, "kafka.queue_size and one answer (fetch.max.bytes)", out);
     print_part("rejects not yet written", b.rejects_bytes, "", out);
     print_part("pages and keys of the store", b.store_bytes, "", out);

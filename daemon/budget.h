@@ -13,6 +13,7 @@
 struct budget {
     int64_t shards_bytes;  /* series, cells and raw events of two batches, of all ingest threads */
     int64_t input_bytes;   /* lines and messages that are being decoded */
+    int64_t derived_bytes; /* what was made of texts that were seen lately */
     int64_t queue_bytes;   /* messages that librdkafka fetched ahead */
     int64_t rejects_bytes; /* dead letters that are not written yet */
     int64_t store_bytes;   /* SQLite's pages and keys; or MongoDB's names, batches and connections */

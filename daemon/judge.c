@@ -75,13 +75,17 @@ static bool refuse(const struct judge *j, const struct decode *d, bool is_known,
 {
     char quote[SUGGEST_QUOTE_BYTES], number[UNITS_NUMBER_BYTES];
     struct text steps = {0};
+    struct record r = {.value = j->first};
+    struct slice line = j->first;
+    struct reject why = j->why;
     decode_print_steps(d, &steps);
+    chain_hide(j->chain, &r, &line, &why);
     err_set(e, EX_DATAERR,
             "none of its %s %s lines can be parsed as %.200s, so nothing of %s is counted. Line %zu, column "
             "%zu: %s, found %s. Say its format by --decode, or insist by --force",
             is_known ? "next" : "first", units_number((int64_t)j->lines, number), steps.ptr,
-            is_known ? "them" : "it", j->first_number, j->why.column, reject_help(j->why.reason),
-            suggest_quote(j->first, quote));
+            is_known ? "them" : "it", j->first_number, why.column, reject_help(why.reason),
+            suggest_quote(line, quote));
     text_fini(&steps);
     return false;
 }

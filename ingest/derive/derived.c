@@ -74,39 +74,53 @@ static void add_to_group(struct derived *dv, enum field from, const struct deriv
         g->day_bit = g->from_bit;
 }
 
-static void add_field(struct derived *dv, const struct derive_field *f)
+/* The field whose text decides one of this kind; FIELD_COUNT: a time or the target decides. */
+static enum field decided_by(enum derive_kind kind)
 {
-    switch (f->kind) {
-    case DERIVE_QUERY:
-        dv->queries[dv->query_count++] = *f;
-        return;
-    case DERIVE_HOUR:
-    case DERIVE_DAY:
-        dv->times.fields[dv->times.count++] = *f;
-        return;
+    switch (kind) {
     case DERIVE_HOST_ID:
     case DERIVE_HOST_NET:
     case DERIVE_COUNTRY:
     case DERIVE_CITY:
     case DERIVE_ASN:
-        add_to_group(dv, FIELD_HOST, f);
-        return;
+        return FIELD_HOST;
     case DERIVE_ROUTE:
-        add_to_group(dv, FIELD_PATH, f);
-        if (dv->settings->routes.count > 0)
-            dv->route_run = pcre_run_new(ROUTE_GROUPS);
-        return;
+        return FIELD_PATH;
     case DERIVE_FAMILY:
     case DERIVE_OS:
     case DERIVE_BOT:
-        add_to_group(dv, FIELD_AGENT, f);
-        if (dv->agent_run == NULL)
-            dv->agent_run = pcre_run_new(AGENT_GROUPS);
-        return;
+        return FIELD_AGENT;
+    case DERIVE_QUERY:
+    case DERIVE_HOUR:
+    case DERIVE_DAY:
     case DERIVE_COUNT:
         break;
     }
-    ASSERT(false);
+    return FIELD_COUNT;
+}
+
+static void add_field(struct derived *dv, const struct derive_field *f)
+{
+    enum field from = decided_by(f->kind);
+    if (from != FIELD_COUNT)
+        add_to_group(dv, from, f);
+    else if (f->kind == DERIVE_QUERY)
+        dv->queries[dv->query_count++] = *f;
+    else
+        dv->times.fields[dv->times.count++] = *f;
+    if (f->kind == DERIVE_ROUTE && dv->settings->routes.count > 0)
+        dv->route_run = pcre_run_new(ROUTE_GROUPS);
+    if (from == FIELD_AGENT && dv->agent_run == NULL)
+        dv->agent_run = pcre_run_new(AGENT_GROUPS);
+}
+
+size_t derived_bytes_max(const struct derive *d)
+{
+    uint64_t from = d->anonymise ? (uint64_t)1 << FIELD_HOST : 0;
+    for (size_t i = 0; i < d->field_count; i++)
+        from |= (uint64_t)1 << decided_by(d->fields[i].kind);
+    from &= ~((uint64_t)1 << FIELD_COUNT);
+    return (size_t)__builtin_popcountll(from) * MEMO_TOTAL_MAX;
 }
 
 struct derived *derived_new(const struct derive *d, uint64_t own, struct arena *memory)

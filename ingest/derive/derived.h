@@ -20,6 +20,8 @@ struct derived *derived_new(const struct derive *d, uint64_t own, struct arena *
 void derived_free(struct derived *dv);
 /* Adds the fields to an event, and hides addresses in it. */
 void derived_put(struct derived *dv, struct event *ev);
+/* The most memory that the memos of one chain take, but for the texts between two flushes. */
+size_t derived_bytes_max(const struct derive *d);
 /* Bits of the fields that derived_put() made last. */
 uint64_t derived_made(const struct derived *dv);
 /* No event needs the texts any more. */

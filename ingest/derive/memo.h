@@ -6,7 +6,8 @@
  *           whole. Only a key that is not among them is hashed. So keys that share these words cost a hash.
  * Owner   : the memo keeps copies of keys. Values live in its arena, and until memo_flush() at the least, so
  *           events may point to them.
- * Memory  : a table of MEMO_RECENT pointers, 256 KiB, beside the entries.
+ * Memory  : up to MEMO_TOTAL_MAX, and what the texts between two flushes take: entries, keys and values; the
+ *           index and its list, each at most four and two places an entry; and MEMO_RECENT pointers.
  * Limits  : over MEMO_ENTRIES_MAX entries or MEMO_BYTES_MAX bytes, the next memo_flush() forgets all. So many
  *           different texts cost their making each time, and no more memory than the records between two
  *           flushes.
@@ -26,6 +27,9 @@
 #define MEMO_RECENT_BITS 15
 #define MEMO_RECENT      ((size_t)1 << MEMO_RECENT_BITS)
 #define MEMO_WORD        sizeof(uint64_t)
+#define MEMO_TOTAL_MAX                                                                          \
+    (MEMO_BYTES_MAX + MEMO_ENTRIES_MAX * (4 * sizeof(struct index_slot) + 2 * sizeof(void *)) + \
+     MEMO_RECENT * sizeof(void *))
 
 struct memo_entry {
     struct slice key;

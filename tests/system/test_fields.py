@@ -189,6 +189,12 @@ reports:
         self.assertEqual(set(), whole & set(found))
         self.assertEqual(LINES, self.read("rejects.log").count(b"is no line"))
 
+    def test_a_file_of_another_kind_is_refused_without_its_addresses(self):
+        self.write("tallyd.yaml", b"derive: {anonymise: true}\n")
+        self.write("other.log", b"a line of 192.0.2.17 and 2001:db8:1:2::3\n" * 3)
+        self.tallyd("import", "-c", "tallyd.yaml", "other.log", status=EX_DATAERR)
+        self.assertIn("a line of 192.0.2.0 and 2001:db8:1::", self.err)
+
     def test_an_id_needs_a_key(self):
         self.write("tallyd.yaml", b"reports: {ids: {by: [host_id]}}\n")
         self.tallyd("check", "-c", "tallyd.yaml", status=EX_CONFIG)

@@ -65,6 +65,29 @@ static void test_budget_follows_the_configuration(void **state)
     config_free(c);
 }
 
+/* Each chain remembers hosts, and agents, by itself: one of each topic in each thread, one of each file. */
+static void test_budget_knows_what_is_made_of_texts(void **state)
+{
+    (void)state;
+    struct config *c =
+        fixture_config("kafka: {brokers: b, threads: 3}\nsources: {a: {type: kafka}, b: {type: kafka}}\n"
+                       "reports: {a: {by: [host_net, host_id, bot, hour_of_day, 'query:a']}}\n"
+                       "derive: {key: abcdefghijklmnop}\nstore: {url: \"mem:\"}");
+    struct budget b = budget_of(c);
+    assert_in_range(b.derived_bytes, 6 * 2 * 8 * MIB, 6 * 2 * 11 * MIB);
+    config_free(c);
+    c = fixture_config(
+        "derive: {anonymise: true}\nsources: {a: {type: file, path: a}, b: {type: file, path: b}}\n"
+        "store: {url: \"mem:\"}");
+    b = budget_of(c);
+    assert_in_range(b.derived_bytes, 2 * 8 * MIB, 2 * 11 * MIB);
+    config_free(c);
+    c = config_default();
+    b = budget_of(c);
+    assert_int_equal(b.derived_bytes, 0);
+    config_free(c);
+}
+
 /* Every handle knows series by names of its own. */
 static void test_budget_knows_all_handles_of_a_server(void **state)
 {
@@ -103,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_budget_of_a_shard_is_what_a_full_one_takes),
         cmocka_unit_test(test_budget_follows_the_configuration),
+        cmocka_unit_test(test_budget_knows_what_is_made_of_texts),
         cmocka_unit_test(test_budget_knows_all_handles_of_a_server),
         cmocka_unit_test(test_budget_prints_comments),
     };
