@@ -295,3 +295,9 @@ bool measure_value(const struct measure *m, const int64_t *columns, int128 *valu
     }
     return is_there;
 }
+
+const char *measure_text(const struct measure *m, const int64_t *columns, char buf[NUMBER_BYTES])
+{
+    int128 value;
+    return measure_value(m, columns, &value) ? number_text(value, buf) : "nothing";
+}

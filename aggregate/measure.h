@@ -83,6 +83,8 @@ bool measure_take(const struct measure *m, int64_t *to, const int64_t *from);
 /* The value that the columns hold, in units of 1/EVENT_SCALE (number.h): of a histogram the mean, of distinct
  * the number of events. False: absent. */
 bool measure_value(const struct measure *m, const int64_t *columns, int128 *value);
+/* The value as a text; "nothing": absent. */
+const char *measure_text(const struct measure *m, const int64_t *columns, char buf[NUMBER_BYTES]);
 
 /* The column of a min or max, in which 0 means "none". */
 static inline int64_t measure_shift(int64_t number)

@@ -14,7 +14,7 @@ __extension__ typedef __int128 int128;
 
 /* "95", "95.5", "-0.000001": without zeros at the end. Pre: no more than INT64_MAX units of 1. */
 const char *number_text(int128 number, char buf[NUMBER_BYTES]);
-/* The nearest double, in units of 1. */
+/* The nearest double; exact if it is a whole number that a double can hold. */
 double number_double(int128 number);
 /* sum / count, rounded half away from zero. Pre: count > 0. */
 int128 number_mean(int128 sum, int64_t count);

@@ -146,25 +146,18 @@ bool pcre_group(const struct pcre_run *run, unsigned group, struct slice *found)
     return true;
 }
 
-static void add(struct slice text, char *out, size_t *len)
-{
-    if (out != NULL && text.len > 0)
-        memcpy(out + *len, text.ptr, text.len);
-    *len += text.len;
-}
-
 size_t pcre_expand(const struct pcre_run *run, const char *text, char *out)
 {
     size_t len = 0;
     for (const char *p = text, *dollar = text; *p != '\0'; p = dollar) {
         struct slice group = {"", 0};
         dollar = strchrnul(p, '$');
-        add(slice_of(p, (size_t)(dollar - p)), out, &len);
+        slice_write(slice_of(p, (size_t)(dollar - p)), out, &len);
         bool is_group = dollar[0] == '$' && dollar[1] >= '0' && dollar[1] <= '9';
         if (is_group && pcre_group(run, (unsigned)(dollar[1] - '0'), &group))
-            add(group, out, &len);
+            slice_write(group, out, &len);
         else if (dollar[0] == '$' && !is_group)
-            add(slice_of("$", 1), out, &len);
+            slice_write(slice_of("$", 1), out, &len);
         dollar += dollar[0] != '$' ? 0 : is_group || dollar[1] == '$' ? 2 : 1;
     }
     return len;

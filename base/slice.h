@@ -85,5 +85,13 @@ static inline const char *slice_end(struct slice s)
     return s.len > 0 ? s.ptr + s.len : s.ptr;
 }
 
+/* Writes the bytes to out + *len, unless `out` is NULL, and adds their number to *len. */
+static inline void slice_write(struct slice s, char *out, size_t *len)
+{
+    if (out != NULL && s.len > 0)
+        memcpy(out + *len, s.ptr, s.len);
+    *len += s.len;
+}
+
 /* For printf's "%.*s". */
 #define SLICE_ARGS(s) (int)(s).len, (s).ptr

@@ -110,12 +110,6 @@ static bool are_equal(const struct measure *m, const int64_t *a, const int64_t *
     return memcmp(a, b, count * sizeof *a) == 0 || is_saturated(a, count) || is_saturated(b, count);
 }
 
-static const char *value_text(const struct measure *m, const int64_t *columns, char buf[NUMBER_BYTES])
-{
-    int128 value;
-    return measure_value(m, columns, &value) ? number_text(value, buf) : "nothing";
-}
-
 /* Append "it", "its minutes" or "another place of it". */
 static void say_side(const struct pair *p, const struct side *side, struct text *said)
 {
@@ -153,7 +147,8 @@ static void say_difference(struct pair *p, const struct recount_cell *at, const 
                            const int64_t *const values[2])
 {
     char numbers[2][NUMBER_BYTES];
-    const char *const texts[2] = {value_text(m, values[0], numbers[0]), value_text(m, values[1], numbers[1])};
+    const char *const texts[2] = {measure_text(m, values[0], numbers[0]),
+                                  measure_text(m, values[1], numbers[1])};
     say_texts(p, at->series, at->bucket_ms, m, texts);
 }
 

@@ -44,12 +44,6 @@ static bool take_stored_sketch(void *context, uint32_t series, int64_t bucket_ms
     return true;
 }
 
-static const char *value_text(const struct measure *m, const int64_t *columns, char buf[NUMBER_BYTES])
-{
-    int128 value;
-    return measure_value(m, columns, &value) ? number_text(value, buf) : "nothing";
-}
-
 static void print_texts(struct comparison *c, uint32_t series, int64_t bucket_ms, const struct measure *m,
                         const char *stored, const char *recounted)
 {
@@ -70,7 +64,8 @@ static void print_difference(struct comparison *c, const struct recount_cell *at
                              const int64_t *stored, const int64_t *recounted)
 {
     char have[NUMBER_BYTES], want[NUMBER_BYTES];
-    print_texts(c, at->series, at->bucket_ms, m, value_text(m, stored, have), value_text(m, recounted, want));
+    print_texts(c, at->series, at->bucket_ms, m, measure_text(m, stored, have),
+                measure_text(m, recounted, want));
 }
 
 static struct recount_cell *other_cell(struct comparison *c, int64_t bucket_ms)

@@ -30,6 +30,7 @@ const char *clf_fast_begin(const struct clf *c, struct slice line, unsigned quot
 
 #else
 
+#include "base/load.h"
 #include "ingest/decode/clf_request.h"
 #include "ingest/decode/clf_time.h"
 
@@ -96,27 +97,6 @@ struct reading {
     const struct tables *tables;
     __m256i space, quoted; /* tables that stay in registers */
 };
-
-static HOT uint16_t load16(const char *p)
-{
-    uint16_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static HOT uint32_t load32(const char *p)
-{
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static HOT uint64_t load64(const char *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
 
 static HOT __m128i load128(const void *p)
 {

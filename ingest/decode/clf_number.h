@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "base/load.h"
+
 #include <endian.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,9 +16,7 @@
 /* " 200": a space and three digits. Pre: four bytes may be read. */
 static inline bool clf_number_status(const char *p, int64_t *value)
 {
-    uint32_t x;
-    memcpy(&x, p, sizeof x);
-    x = le32toh(x) ^ 0x30303020;
+    uint32_t x = le32toh(load32(p)) ^ 0x30303020;
     if ((((x + 0x76767600) | x) & 0x808080FF) != 0)
         return false;
     *value = (x >> 8 & 0xF) * 100 + (x >> 16 & 0xF) * 10 + (x >> 24);
@@ -27,9 +27,7 @@ static inline bool clf_number_status(const char *p, int64_t *value)
  * Pre: eight bytes may be read. */
 static inline unsigned clf_number_digits(const char *p, int64_t *value)
 {
-    uint64_t x;
-    memcpy(&x, p, sizeof x);
-    x = le64toh(x) ^ UINT64_C(0x3030303030303030);
+    uint64_t x = le64toh(load64(p)) ^ UINT64_C(0x3030303030303030);
     uint64_t others = ((x + UINT64_C(0x7676767676767676)) | x) & UINT64_C(0x8080808080808080);
     unsigned bits = others != 0 ? (unsigned)__builtin_ctzll(others) & ~7u : 0;
     if (bits == 0)

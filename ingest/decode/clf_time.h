@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/civil.h"
+#include "base/load.h"
 #include "ingest/reject.h"
 
 #include <stdbool.h>
@@ -25,27 +26,17 @@ struct clf_minute {
 #define CLF_TIME_BYTES  28
 #define CLF_TIME_SECOND 19 /* offset of the second's two digits */
 
-static inline uint64_t clf_time_load(const char *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
 /* Is the time at `p` in this minute, and written alike? Pre: CLF_TIME_BYTES bytes may be read. */
 static inline bool clf_time_is_in(const struct clf_minute *m, const char *p, int64_t *at_ms)
 {
     const char *t = m->text + CLF_NOBODY_BYTES;
     /* bytes 19 and 20, the second, are in the middle of the third word: the mask suits both byte orders */
-    uint64_t third = (clf_time_load(p + 16) ^ clf_time_load(t + 16)) & ~UINT64_C(0x000000FFFF000000);
-    uint64_t differ = (clf_time_load(p) ^ clf_time_load(t)) | (clf_time_load(p + 8) ^ clf_time_load(t + 8));
-    uint32_t pf, tf;
-    memcpy(&pf, p + 24, sizeof pf);
-    memcpy(&tf, t + 24, sizeof tf);
+    uint64_t third = (load64(p + 16) ^ load64(t + 16)) & ~UINT64_C(0x000000FFFF000000);
+    uint64_t differ = (load64(p) ^ load64(t)) | (load64(p + 8) ^ load64(t + 8));
     unsigned tens = (unsigned char)p[CLF_TIME_SECOND] - '0',
              ones = (unsigned char)p[CLF_TIME_SECOND + 1] - '0';
     unsigned second = tens * 10 + ones;
-    if ((differ | third | (pf ^ tf)) != 0 || tens > 6 || ones > 9 || second > 60)
+    if ((differ | third | (load32(p + 24) ^ load32(t + 24))) != 0 || tens > 6 || ones > 9 || second > 60)
         return false;
     *at_ms = m->start_ms + second * 1000;
     return true;

@@ -1,6 +1,7 @@
 #include "ingest/decode/format_run.h"
 
 #include "base/check.h"
+#include "base/load.h"
 #include "ingest/decimal.h"
 #include "ingest/decode/clf_number.h"
 #include "ingest/decode/clf_request.h"
@@ -359,11 +360,9 @@ static inline const char *take_user(struct reading *r, size_t i, const char *p)
 /* Takes a literal of up to eight bytes that is not at the line's end. */
 static HOT const char *take_usual_literal(const struct reading *r, const struct format_op *op, const char *p)
 {
-    uint64_t bytes;
-    if (UNLIKELY(r->end - p < (ptrdiff_t)sizeof bytes))
+    if (UNLIKELY(r->end - p < (ptrdiff_t)sizeof op->first))
         return NULL;
-    memcpy(&bytes, p, sizeof bytes);
-    return LIKELY(((bytes ^ op->first) & op->mask) == 0) ? p + op->literal_len : NULL;
+    return LIKELY(((load64(p) ^ op->first) & op->mask) == 0) ? p + op->literal_len : NULL;
 }
 
 static HOT void put_if_present(struct reading *r, int f, const char *from, const char *to)

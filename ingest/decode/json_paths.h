@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/load.h"
 #include "ingest/decode/json_found.h"
 
 #include <endian.h>
@@ -50,9 +51,7 @@ struct json_paths {
 /* The word of a name. Pre: the name has one byte or more, and eight bytes may be read. */
 static inline uint64_t json_name_word(const char *p, size_t len)
 {
-    uint64_t word;
-    memcpy(&word, p, sizeof word);
-    word = le64toh(word);
+    uint64_t word = le64toh(load64(p));
     return len >= sizeof word ? word : word << (64 - 8 * len);
 }
 

@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/check.h"
 #include "base/index.h"
+#include "base/load.h"
 
 #include <stdbool.h>
 
@@ -55,23 +56,16 @@ void memo_flush(struct memo *m);
 /* memo_find() of an entry that is not recent: makes it so. */
 struct memo_entry *memo_search(struct memo *m, struct slice key, uint64_t number);
 
-static inline uint64_t memo_word(const char *p)
-{
-    uint64_t word;
-    memcpy(&word, p, sizeof word);
-    return word;
-}
-
 /* A place in `recent`, by the first and the last bytes of the key, since versions stand at the end of agents
  * and names at the end of paths. Pre: MEMO_WORD bytes at least. */
 static inline size_t memo_sample(struct slice key, uint64_t number)
 {
     const char *last = key.ptr + key.len - MEMO_WORD;
-    uint64_t k = 0x9E3779B97F4A7C15u, h = ((number ^ memo_word(key.ptr)) * k ^ memo_word(last)) * k;
+    uint64_t k = 0x9E3779B97F4A7C15u, h = ((number ^ load64(key.ptr)) * k ^ load64(last)) * k;
     if (key.len >= 3 * MEMO_WORD) {
-        h = (h ^ memo_word(last - MEMO_WORD)) * k;
-        h = (h ^ memo_word(last - 2 * MEMO_WORD)) * k;
-        h = (h ^ memo_word(key.ptr + key.len / 4)) * k;
+        h = (h ^ load64(last - MEMO_WORD)) * k;
+        h = (h ^ load64(last - 2 * MEMO_WORD)) * k;
+        h = (h ^ load64(key.ptr + key.len / 4)) * k;
     }
     return (size_t)(h >> (64 - MEMO_RECENT_BITS));
 }
@@ -84,7 +78,7 @@ static inline bool memo_is(const struct memo_entry *entry, struct slice key, uin
     if (entry->key.len != key.len || entry->number != number)
         return false;
     if (key.len <= 2 * MEMO_WORD)
-        return ((memo_word(a) ^ memo_word(b)) | (memo_word(a + last) ^ memo_word(b + last))) == 0;
+        return ((load64(a) ^ load64(b)) | (load64(a + last) ^ load64(b + last))) == 0;
     return memcmp(a, b, key.len) == 0;
 }
 

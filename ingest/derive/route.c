@@ -48,13 +48,6 @@ void route_fini(struct route_rules *rs)
     rs->count = 0;
 }
 
-static void add(struct slice text, char *out, size_t *len)
-{
-    if (out != NULL && text.len > 0)
-        memcpy(out + *len, text.ptr, text.len);
-    *len += text.len;
-}
-
 static struct slice replace(const struct route_rule *rule, const struct pcre_run *run, struct slice path,
                             struct arena *memory)
 {
@@ -65,9 +58,9 @@ static struct slice replace(const struct route_rule *rule, const struct pcre_run
     size_t len = pcre_expand(run, rule->replace, NULL), behind = before.len + matched.len;
     char *out = arena_add(memory, len + path.len - matched.len);
     len = 0;
-    add(before, out, &len);
+    slice_write(before, out, &len);
     len += pcre_expand(run, rule->replace, out + len);
-    add(slice_of(path.ptr + behind, path.len - behind), out, &len);
+    slice_write(slice_of(path.ptr + behind, path.len - behind), out, &len);
     return slice_of(out, len);
 }
 
@@ -103,8 +96,8 @@ static bool replace_ids(struct slice path, char *out, size_t *len)
         struct slice segment = slice_of(p, (size_t)(to - p));
         bool is = is_id(segment);
         has_any |= is;
-        add(is ? slice_text(ID) : segment, out, len);
-        add(slice_of("/", slash != NULL), out, len);
+        slice_write(is ? slice_text(ID) : segment, out, len);
+        slice_write(slice_of("/", slash != NULL), out, len);
         p = slash != NULL ? slash + 1 : end;
     }
     return has_any;

@@ -15,11 +15,11 @@
  * of the store. The index is not synced, so it cannot tell after a loss of power.
  */
 #include "base/log.h"
+#include "base/load.h"
 #include "base/mem.h"
 #include "store/sqlite/internal.h"
 #include "store/sqlite/vfs.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -57,13 +57,6 @@ struct log {
 
 enum log_end { LOG_WHOLE, LOG_TORN, LOG_DAMAGED };
 
-static uint32_t get_be32(const unsigned char *p)
-{
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return be32toh(v);
-}
-
 static int is_big_endian(const struct log *l)
 {
     return l->header[3] & 1;
@@ -71,7 +64,7 @@ static int is_big_endian(const struct log *l)
 
 static bool has_sum(const struct log *l, const unsigned char *p)
 {
-    return get_be32(p) == l->sum[0] && get_be32(p + 4) == l->sum[1];
+    return load_be32(p) == l->sum[0] && load_be32(p + 4) == l->sum[1];
 }
 
 /* Read the log's header. False: there is no header, or it is damaged (*end is LOG_DAMAGED). */
@@ -80,9 +73,9 @@ static bool read_header(struct log *l, enum log_end *end)
     static const unsigned char zeros[HEADER];
     if (pread(l->fd, l->header, HEADER, 0) != HEADER || memcmp(l->header, zeros, HEADER) == 0)
         return false;
-    l->page = get_be32(l->header + 8);
+    l->page = load_be32(l->header + 8);
     sqlite_vfs_add_to_sum(l->sum, l->header, HEADER - 8, is_big_endian(l));
-    bool good = (get_be32(l->header) | 1) == 0x377f0683 && has_sum(l, l->header + HEADER - 8) &&
+    bool good = (load_be32(l->header) | 1) == 0x377f0683 && has_sum(l, l->header + HEADER - 8) &&
                 l->page >= 512 && l->page <= PAGE_MAX && (l->page & (l->page - 1)) == 0;
     *end = good ? LOG_WHOLE : LOG_DAMAGED;
     return good;
@@ -93,7 +86,7 @@ static bool is_good(struct log *l)
 {
     sqlite_vfs_add_to_sum(l->sum, l->frame, 8, is_big_endian(l));
     sqlite_vfs_add_to_sum(l->sum, l->frame + FRAME_HEADER, l->page, is_big_endian(l));
-    return memcmp(l->frame + 8, l->header + 16, 8) == 0 && get_be32(l->frame) != 0 &&
+    return memcmp(l->frame + 8, l->header + 16, 8) == 0 && load_be32(l->frame) != 0 &&
            has_sum(l, l->frame + 16);
 }
 
@@ -110,7 +103,7 @@ static enum log_end read_frames(struct log *l, long long *damaged)
             return LOG_DAMAGED;
         *damaged = is_torn ? *damaged : n + 1;
         is_torn = true;
-        has_end = get_be32(l->frame + 4) != 0;
+        has_end = load_be32(l->frame + 4) != 0;
     }
     return has_end ? LOG_TORN : LOG_WHOLE;
 }

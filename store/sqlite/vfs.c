@@ -1,6 +1,7 @@
 #include "store/sqlite/vfs.h"
 
 #include "base/check.h"
+#include "base/load.h"
 #include "store/sqlite/sqlite.h"
 
 #define XXH_INLINE_ALL
@@ -62,13 +63,6 @@ static int read_real(struct file *f, void *buf, int n, int64_t at)
     return f->real->pMethods->xRead(f->real, buf, n, at);
 }
 
-static uint32_t get_be32(const unsigned char *p)
-{
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return be32toh(v);
-}
-
 /* ---- pages of the database */
 
 /* The checksum of page 1 leaves out the counters of changes in its header. Programs that copy the file page
@@ -95,9 +89,9 @@ static uint64_t page_sum(const unsigned char *page, int64_t number)
 /* Two numbers of the header decide, so that damage to one of them does not turn checksums off. */
 static bool header_says_sealed(const unsigned char *header)
 {
-    uint32_t application = get_be32(header + 68);
+    uint32_t application = load_be32(header + 68);
     bool is_reserved = header[20] == SQLITE_VFS_RESERVED;
-    return application == SQLITE_APPLICATION_ID ? is_reserved || get_be32(header + 60) >= SQLITE_STORE_FORMAT
+    return application == SQLITE_APPLICATION_ID ? is_reserved || load_be32(header + 60) >= SQLITE_STORE_FORMAT
                                                 : is_reserved && application == 0; /* being created */
 }
 
@@ -179,10 +173,10 @@ static int read_frame(struct file *f, void *buf, int64_t at)
     memcpy(buf, frame + FRAME_HEADER, PAGE);
     if (rc != SQLITE_OK)
         return rc;
-    uint32_t sum[2] = {get_be32(before), get_be32(before + 4)};
+    uint32_t sum[2] = {load_be32(before), load_be32(before + 4)};
     sqlite_vfs_add_to_sum(sum, frame, 8, magic[3] & 1);
     sqlite_vfs_add_to_sum(sum, frame + FRAME_HEADER, PAGE, magic[3] & 1);
-    bool good = sum[0] == get_be32(frame + 16) && sum[1] == get_be32(frame + 20);
+    bool good = sum[0] == load_be32(frame + 16) && sum[1] == load_be32(frame + 20);
     return good ? SQLITE_OK : damaged("frame %lld of its log (-wal)", index + 1);
 }
 

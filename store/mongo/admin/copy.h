@@ -28,6 +28,9 @@ typedef bool mongo_owned_fn(void *context, const struct mongo_place *place, cons
  * `also`: collections that count as tallyd's, too; NULL: none. */
 bool mongo_each_owned(struct mongo_store *m, const struct mongo_dump *also, mongo_owned_fn *fn, void *context,
                       struct err *e) MUST_CHECK;
+/* The name of one of these collections; "": there is none. */
+bool mongo_find_owned(struct mongo_store *m, const struct mongo_dump *also, char found[MONGO_NAME_BYTES],
+                      struct err *e) MUST_CHECK;
 bool mongo_is_raw(const struct mongo_place *place);
 /* Drops all of them but the ledger. `reports` goes last: it says which collections are tallyd's. */
 bool mongo_drop_owned(struct mongo_store *m, const struct mongo_dump *also, struct err *e) MUST_CHECK;

@@ -68,18 +68,10 @@ bool mongo_moment(struct store *st, struct text *moment, struct text *left_out, 
 
 /* ---- the mark */
 
-static bool see_owned(void *context, const struct mongo_place *place, const bson_t *listed, struct err *e)
-{
-    (void)listed, (void)e;
-    snprintf(context, MONGO_NAME_BYTES, "%s", place->collection);
-    return false;
-}
-
 /* Refuses a database that holds anything but an unfinished copy, and one that is being written. */
 static bool check_target(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     char found[MONGO_NAME_BYTES] = "", living[MONGO_SLOT_BYTES];
-    struct err ended = {0};
     bool is_unfinished = mongo_is_unfinished(ledger);
     if (!is_unfinished && !mongo_check_opens(m, ledger, e))
         return false;
@@ -88,10 +80,8 @@ static bool check_target(struct mongo_store *m, const bson_t *ledger, struct err
                                  "%s: a tallyd writes into it (writer %s of its ledger): stop it, and wait a "
                                  "minute if it was killed",
                                  mongo_client_name(m->client), living);
-    if (!is_unfinished && !mongo_each_owned(m, NULL, see_owned, found, &ended) && found[0] == '\0') {
-        *e = ended;
+    if (!is_unfinished && !mongo_find_owned(m, NULL, found, e))
         return false;
-    }
     return found[0] == '\0' ||
            err_set(e, EX_CANTCREAT, "%s holds something of tallyd already (%s): name an empty database",
                    mongo_client_name(m->client), found);

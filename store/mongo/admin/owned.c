@@ -141,6 +141,24 @@ bool mongo_each_owned(struct mongo_store *m, const struct mongo_dump *also, mong
     return good;
 }
 
+static bool see_owned(void *context, const struct mongo_place *place, const bson_t *listed, struct err *e)
+{
+    (void)listed, (void)e;
+    snprintf(context, MONGO_NAME_BYTES, "%s", place->collection);
+    return false;
+}
+
+bool mongo_find_owned(struct mongo_store *m, const struct mongo_dump *also, char found[MONGO_NAME_BYTES],
+                      struct err *e)
+{
+    struct err ended = {0};
+    found[0] = '\0';
+    if (mongo_each_owned(m, also, see_owned, found, &ended) || found[0] != '\0')
+        return true;
+    *e = ended;
+    return false;
+}
+
 /* ---- deleting them */
 
 struct places {

@@ -60,24 +60,14 @@ static bool goes_on(const struct restoring *r, const char *what)
 
 /* ---- nobody may count meanwhile */
 
-static bool see_owned(void *context, const struct mongo_place *place, const bson_t *listed, struct err *e)
-{
-    (void)listed, (void)e;
-    snprintf(context, MONGO_NAME_BYTES, "%s", place->collection);
-    return false;
-}
-
 /* Refuses a database that a daemon counts into, or that has counts, without --force. Without a ledger no
  * daemon runs. */
 static bool check_target(struct restoring *r)
 {
-    char found[MONGO_NAME_BYTES] = "", living[MONGO_SLOT_BYTES];
+    char found[MONGO_NAME_BYTES], living[MONGO_SLOT_BYTES];
     bson_t ledger;
-    struct err ended = {0};
-    if (!mongo_each_owned(r->m, &r->dump, see_owned, found, &ended) && found[0] == '\0') {
-        *r->e = ended;
+    if (!mongo_find_owned(r->m, &r->dump, found, r->e))
         return false;
-    }
     bool good = mongo_read_ledger(r->m, &ledger, r->e);
     r->was_marked = good && bson_has_field(&ledger, "restoring");
     r->epoch = good ? mongo_number_at(&ledger, "epoch", 0) : 0;
