@@ -10,18 +10,16 @@
 #include "ingest/decode/metric_line.h"
 #include "ingest/decode/msgpack.h"
 #include "ingest/decode/otlp.h"
+#include "ingest/decode/record_text.h"
 #include "ingest/decode/schema_step.h"
 #include "ingest/decode/syslog.h"
 #include "ingest/decode/text_step.h"
 #include "ingest/derive/derived.h"
 #include "ingest/derive/hide.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define MEMORY_CHUNK_BYTES 65536
-#define INT_TEXT_BYTES     32
 
 /* A field that the configuration adds to the event of the last step. */
 struct addition {
@@ -268,41 +266,6 @@ static enum chain_result refuse(struct reject *why, enum reject_reason reason, s
     return CHAIN_REJECT;
 }
 
-static struct slice print_partition(struct chain *c)
-{
-    char *buf = arena_add(&c->memory, INT_TEXT_BYTES);
-    return slice_of(buf, (size_t)snprintf(buf, INT_TEXT_BYTES, "%" PRId32, c->record->partition));
-}
-
-/* Prints seconds, like other times that are numbers. */
-static struct slice print_timestamp(struct chain *c)
-{
-    int64_t ms = c->record->timestamp_ms;
-    char *buf = arena_add(&c->memory, INT_TEXT_BYTES);
-    int len = snprintf(buf, INT_TEXT_BYTES, "%" PRId64 ".%03d", ms / 1000, (int)(ms % 1000));
-    return slice_of(buf, (size_t)len);
-}
-
-/* The record's text for an origin; ptr NULL: none. */
-static struct slice record_text(struct chain *c, const struct origin *o)
-{
-    const struct record *r = c->record;
-    struct slice found = {NULL, 0};
-    switch (o->kind) {
-    case ORIGIN_KEY:
-        return r->key;
-    case ORIGIN_TOPIC:
-        return r->topic;
-    case ORIGIN_PARTITION:
-        return print_partition(c);
-    case ORIGIN_TIMESTAMP:
-        return r->timestamp_ms >= 0 ? print_timestamp(c) : found;
-    default:
-        ASSERT(o->kind == ORIGIN_HEADER);
-        return r->header != NULL && r->header(r, o->text, &found) ? found : (struct slice){NULL, 0};
-    }
-}
-
 /* The origin's column in the text of the event; 1 if the text is not the JSON that has the origin. */
 static size_t column_of_addition(const struct chain *c, const struct addition *a)
 {
@@ -316,7 +279,7 @@ static void know_record(struct chain *c)
     for (size_t i = 0; i < c->addition_count; i++) {
         struct addition *a = &c->additions[i];
         if (!is_of_json(a->origin.kind))
-            a->text = record_text(c, &a->origin);
+            a->text = record_text(c->record, &a->origin, &c->memory);
     }
     c->is_record_known = true;
 }
