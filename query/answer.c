@@ -72,8 +72,8 @@ bool answer_figure(const struct answer *a, const int64_t *columns, const union s
 
 bool answer_value(const struct answer *a, size_t row, size_t figure, int128 *value)
 {
-    return answer_figure(a, &a->columns[row * a->column_count], &a->sketches[row * a->sketch_count], figure,
-                         value);
+    const union sketch *sketches = a->sketch_count > 0 ? &a->sketches[row * a->sketch_count] : NULL;
+    return answer_figure(a, &a->columns[row * a->column_count], sketches, figure, value);
 }
 
 const char *answer_text(const struct answer *a, size_t row, size_t figure, const char *absent,

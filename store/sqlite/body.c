@@ -140,6 +140,11 @@ static void merge_put(struct merge *m, uint32_t slot, const int64_t *values, con
     m->out_above = slot;
 }
 
+static struct slice part_of(const struct text *t, size_t from, size_t to)
+{
+    return from < to ? slice_of(t->ptr + from, to - from) : slice_of(NULL, 0);
+}
+
 /* Merge the counts of an item into `c`. False: a sketch is damaged. */
 static bool merge_counts(struct merge *m, struct counts *c, const struct body_item *item)
 {
@@ -154,7 +159,7 @@ static bool merge_counts(struct merge *m, struct counts *c, const struct body_it
         from[i + 1] = joined->len;
     }
     for (size_t i = 0; i < m->report->sketch_count; i++)
-        c->sketches[i] = slice_of(joined->ptr + from[i], from[i + 1] - from[i]);
+        c->sketches[i] = part_of(joined, from[i], from[i + 1]);
     return true;
 }
 
@@ -284,7 +289,7 @@ static bool take_counts(struct merge *m, struct counts *c, const struct body_ite
         from[i + 1] = rest->len;
     }
     for (size_t i = 0; i < m->report->sketch_count; i++)
-        c->sketches[i] = slice_of(rest->ptr + from[i], from[i + 1] - from[i]);
+        c->sketches[i] = part_of(rest, from[i], from[i + 1]);
     return true;
 }
 

@@ -65,11 +65,12 @@ static int make_shapes(void **state)
 
 static int free_shapes(void **state)
 {
+    struct text *all = &pool[0][0];
     (void)state;
     for (size_t i = 0; i < SHAPES; i++)
         report_fini(&shapes[i]);
     for (size_t i = 0; i < (size_t)SKETCHES * POOL; i++)
-        text_fini(&pool[0][i]);
+        text_fini(all + i);
     return 0;
 }
 
@@ -210,8 +211,9 @@ static char *exact(struct slice body)
 
 static void clear_sketches(struct map *m)
 {
+    struct text *all = &m->sketches[0][0][0];
     for (size_t i = 0; i < (size_t)BODY_SERIES * BODY_SLOTS * SKETCHES; i++)
-        text_fini(&m->sketches[0][0][i]);
+        text_fini(all + i);
 }
 
 static void clear_map(void)

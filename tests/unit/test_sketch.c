@@ -247,9 +247,9 @@ static void test_any_order_has_the_same_bytes(void **state)
     for (int kind = SKETCH_HISTOGRAM; kind <= SKETCH_DISTINCT; kind++) {
         for (size_t c = 0; c < COUNT_OF(counts); c++) {
             struct text first = {0}, other = {0};
-            scatter(kind, counts[c], &d, false, &first);
+            scatter((enum sketch_kind)kind, counts[c], &d, false, &first);
             for (int i = 0; i < 20; i++) {
-                scatter(kind, counts[c], &d, kind == SKETCH_DISTINCT, &other);
+                scatter((enum sketch_kind)kind, counts[c], &d, kind == SKETCH_DISTINCT, &other);
                 assert_int_equal(first.len, other.len);
                 assert_true(first.len == 0 || memcmp(first.ptr, other.ptr, first.len) == 0);
             }
