@@ -246,7 +246,7 @@ static bool parse_map(struct parser *p, uint32_t message, struct slice scope)
     struct proto_part key = {.number = 1, .has_default = true}, value = {.number = 2, .has_default = true};
     struct proto_part field = {.kind = PROTO_MESSAGE, .is_repeated = true, .is_map = true};
     struct slice key_type, value_type;
-    uint32_t entry;
+    uint32_t entry = 0;
     if (!expect(p, "<") || !take_name(p, &key_type) || !expect(p, ",") || !take_name(p, &value_type) ||
         !expect(p, ">") || !add_message(p, message, &entry))
         return false;

@@ -351,7 +351,7 @@ static void test_a_folder_that_is_gone_is_an_error(void **state)
 static void test_a_file_that_came_since_the_begin_is_no_history(void **state)
 {
     struct rotating *k = *state;
-    const struct counted known[] = {{'a', 100, FOLLOWED}, {'\0'}};
+    const struct counted known[] = {{'a', 100, FOLLOWED}, {.content = 0}};
     rotating_apply(k, known[0]);
     rotating_put(k, (struct place){LOG, 'c', 0, 0});
     rotating_put(k, (struct place){"access.log-20261124", 'a', 100, 20});
@@ -369,7 +369,7 @@ static void test_a_file_that_came_since_the_begin_is_no_history(void **state)
 static void test_a_number_is_missing_behind_a_copy(void **state)
 {
     struct rotating *k = *state;
-    const struct counted known[] = {{'a', 9, FOLLOWED}, {'\0'}};
+    const struct counted known[] = {{'a', 9, FOLLOWED}, {.content = 0}};
     rotating_apply(k, known[0]);
     rotating_put(k, (struct place){"access.log.2", 'b', 0, 0});
     rotating_put(k, (struct place){"access.log_copy", 'a', 9, 60});
@@ -384,7 +384,7 @@ static void test_a_number_is_missing_behind_a_copy(void **state)
 static void test_a_number_is_missing_behind_a_header(void **state)
 {
     struct rotating *k = *state;
-    const struct counted known[] = {{'p', HEADER_LINES, FOLLOWED}, {'\0'}};
+    const struct counted known[] = {{'p', HEADER_LINES, FOLLOWED}, {.content = 0}};
     rotating_apply(k, known[0]);
     rotating_put(k, (struct place){LOG, 'q', 90, 0});
     expect(k, known, "log from 2");
