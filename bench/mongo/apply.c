@@ -117,7 +117,8 @@ static void fail(const struct err *e)
 
 static void open_bench(struct bench *b, const char *url, size_t connections)
 {
-    static const struct shard_limits limits = {1 << 20, 1 << 20, (size_t)64 << 20, 512, NULL, 0};
+    static const struct shard_limits limits = {1 << 20, 1 << 20, (size_t)64 << 20, 512,
+                                               NULL,    0,       (size_t)32 << 20};
     const struct store_options options = {.validation = VALIDATION_WARN, .connections = connections};
     struct err e;
     if (!report_init(&b->report, slice_text("pages"), 1, &e) ||
