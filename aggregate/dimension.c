@@ -227,12 +227,21 @@ static struct slice dimension_raw(const struct dimension *d, const struct event 
     }
 }
 
+/* Is the raw text of a dimension settled as it is? */
+static inline bool is_settled(const struct dimension *d, const struct event *ev, struct slice raw,
+                              size_t max_bytes)
+{
+    bool odd = event_has(ev, d->field) && event_is_odd(ev, d->field);
+    return LIKELY(!odd && raw.len <= max_bytes && !dimension_is_other(raw));
+}
+
 static size_t put_dimension(const struct dimension *d, const struct event *ev, size_t max_bytes, char *out)
 {
     struct slice raw = dimension_raw(d, ev);
-    bool odd = event_has(ev, d->field) && event_is_odd(ev, d->field);
-    if (odd || raw.len > max_bytes || dimension_is_other(raw))
+    if (!is_settled(d, ev, raw, max_bytes)) {
+        bool odd = event_has(ev, d->field) && event_is_odd(ev, d->field);
         return dimension_settle(raw, odd && !((ev->literal >> d->field) & 1), max_bytes, out);
+    }
     if (raw.len > 0)
         memcpy(out, raw.ptr, raw.len);
     return raw.len;
@@ -242,10 +251,8 @@ struct slice dimension_key(const struct dimension *dimensions, size_t count, con
                            size_t max_bytes, char *scratch)
 {
     if (count == 1) {
-        const struct dimension *d = &dimensions[0];
-        struct slice raw = dimension_raw(d, ev);
-        bool odd = event_has(ev, d->field) && event_is_odd(ev, d->field);
-        if (LIKELY(!odd && raw.len <= max_bytes && !dimension_is_other(raw)))
+        struct slice raw = dimension_raw(dimensions, ev);
+        if (is_settled(dimensions, ev, raw, max_bytes))
             return raw;
     }
     size_t len = 0;
@@ -262,9 +269,7 @@ bool dimension_text(const struct dimension *d, const struct event *ev, size_t ma
 {
     if (!event_has(ev, d->field))
         return false;
-    *text = dimension_raw(d, ev);
-    if (UNLIKELY(event_is_odd(ev, d->field) || text->len > max_bytes || dimension_is_other(*text)))
-        *text = slice_of(scratch, put_dimension(d, ev, max_bytes, scratch));
+    *text = dimension_key(d, 1, ev, max_bytes, scratch);
     return true;
 }
 

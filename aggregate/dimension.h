@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "base/check.h"
 #include "base/slice.h"
 #include "ingest/event.h"
 
@@ -50,6 +51,13 @@ static inline bool dimension_is_other(struct slice s)
  * which has DIMENSION_KEY_BYTES(max_bytes) bytes. */
 struct slice dimension_key(const struct dimension *dimensions, size_t count, const struct event *ev,
                            size_t max_bytes, char *scratch);
+
+/* Is a field of the event surely settled as it is? Cheaper than dimension_text(), which knows it of more. */
+static inline bool dimension_is_plain(const struct event *ev, enum field f, size_t max_bytes)
+{
+    return LIKELY(event_is_plain(ev, f)) &&
+           LIKELY(ev->field[f].len <= max_bytes && ev->field[f].len != DIMENSION_OTHER_BYTES);
+}
 
 /* The settled text of one dimension. It points into the event or into `scratch`, which has `max_bytes` bytes.
  * False: the event has no such field. */

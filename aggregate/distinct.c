@@ -24,7 +24,7 @@ static void add_to_register(struct distinct *d, uint32_t entry)
     *to = rank > *to ? (uint8_t)rank : *to;
 }
 
-/* Where its entries are, and in how many places; some may be empty. */
+/* Its entries, and how many places they have; some places may be empty. */
 static uint32_t *places_of(const struct distinct *d, uint32_t *places)
 {
     *places = d->mask > 0 ? d->mask + 1 : d->count;

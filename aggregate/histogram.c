@@ -22,7 +22,7 @@ static const uint64_t middles[HISTOGRAM_OCTAVE] = {
 
 static struct histogram_layout of_units, of_millionths;
 
-/* scale × 2^(index/16) by a table of 16 powers; `half` is added before the fraction is cut off. */
+/* scale × 2^(index/16) by a table of 16 powers. `rounds`: to the nearest, else the fraction is cut off. */
 static int128 power(const uint64_t table[HISTOGRAM_OCTAVE], int32_t index, int64_t scale, bool rounds)
 {
     const int32_t octave =
@@ -273,7 +273,9 @@ int64_t histogram_within(const struct histogram *h, const struct histogram_layou
     int64_t within = 0;
     struct histogram_walk w = histogram_walk(h);
     struct histogram_bucket b;
-    while (histogram_next(&w, &b))
-        within += part_within(l, scale, b.slot, b.count, limit);
+    while (histogram_next(&w, &b)) {
+        if (__builtin_add_overflow(within, part_within(l, scale, b.slot, b.count, limit), &within))
+            return INT64_MAX;
+    }
     return within;
 }

@@ -27,11 +27,11 @@
 #define HISTOGRAM_SLOT_OF_ONE 319
 #define HISTOGRAM_SLOTS       (HISTOGRAM_SLOT_OF_ONE + 63 * HISTOGRAM_OCTAVE + 1)
 
-/* Where buckets end, for numbers in units of 1/scale. */
+/* The ends of the buckets, for numbers in units of 1/scale. */
 struct histogram_layout {
     int64_t last[HISTOGRAM_SLOTS]; /* the greatest number of each slot; 0 before the first that has one */
-    uint16_t first_slot[64]
-                       [32]; /* by a number's highest bit, and the five below it: a slot not above its own */
+    /* By a number's highest bit, and the five below it: a slot not above its own. */
+    uint16_t first_slot[64][32];
 };
 
 #define HISTOGRAM_FEW 4
@@ -119,10 +119,10 @@ struct histogram_walk histogram_walk(const struct histogram *h);
 bool histogram_next(struct histogram_walk *w, struct histogram_bucket *b);
 
 int64_t histogram_count(const struct histogram *h);
-/* What numbers of a slot count as, in units of 1/EVENT_SCALE: the middle of its bucket, in five digits. */
+/* The number as which those of a slot count: the middle of its bucket, in five digits and units of
+ * 1/EVENT_SCALE. */
 int128 histogram_value(const struct histogram_layout *l, int64_t scale, int32_t slot);
-/* The slot that holds the number of a rank, from 1, in ascending order. Pre: 1 <= rank <= histogram_count().
- * */
+/* The slot that holds the number of a rank, in ascending order. Pre: rank is from 1 to histogram_count(). */
 int32_t histogram_rank(const struct histogram *h, int64_t rank);
 /* How many numbers are up to `limit`, which is in units of 1/EVENT_SCALE. The numbers of the bucket that
  * holds it count as lying evenly in it. */

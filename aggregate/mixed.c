@@ -7,9 +7,7 @@
 static inline bool text_of(const struct mixed *mx, const struct dimension *d, const struct event *ev,
                            struct slice *text)
 {
-    if (d->kind == DIMENSION_FIELD && LIKELY(event_is_plain(ev, d->field)) &&
-        LIKELY(ev->field[d->field].len <= mx->dimension_bytes_max &&
-               ev->field[d->field].len != DIMENSION_OTHER_BYTES)) {
+    if (d->kind == DIMENSION_FIELD && dimension_is_plain(ev, d->field, mx->dimension_bytes_max)) {
         *text = ev->field[d->field];
         return true;
     }

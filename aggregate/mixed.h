@@ -5,7 +5,7 @@
 
 #include "aggregate/report.h"
 
-/* Where sketches get memory from, and how dimensions are settled. */
+/* The memory of sketches, and how dimensions are settled. */
 struct mixed {
     struct arena *memory;       /* of the cell's part */
     size_t dimension_bytes_max; /* bytes of one dimension's text */

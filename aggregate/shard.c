@@ -17,7 +17,7 @@
 #define ARENA_CHUNK_BYTES  ((size_t)256 << 10)
 #define SKETCH_CHUNK_BYTES ((size_t)64 << 10)
 
-/* Of a loop over the events of a call: a function of its own keeps what it needs in registers. */
+/* A loop over the events of a call is a function of its own: so it keeps its variables in registers. */
 #define APART __attribute__((noinline))
 
 /* A slot of the hash table of series. A lookup compares the whole hash before it reads the key. Both tables
@@ -309,8 +309,7 @@ static inline struct slice key_of(const struct table *t, const struct report *r,
                                   size_t max_bytes, char *scratch)
 {
     int field = t->plain_field;
-    if (field >= 0 && LIKELY(event_is_plain(ev, (enum field)field)) &&
-        LIKELY(ev->field[field].len <= max_bytes && ev->field[field].len != DIMENSION_OTHER_BYTES))
+    if (field >= 0 && dimension_is_plain(ev, (enum field)field, max_bytes))
         return ev->field[field];
     return dimension_key(r->dimensions, r->dimension_count, ev, max_bytes, scratch);
 }

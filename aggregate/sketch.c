@@ -20,18 +20,16 @@ bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, 
 
 struct arena *sketch_work_ready(struct sketch_work *w)
 {
-    if (!w->is_ready)
+    if (w->arena.chunk_bytes == 0)
         arena_init(&w->arena, WORK_BYTES);
     else
         arena_reset(&w->arena);
-    w->is_ready = true;
     return &w->arena;
 }
 
 void sketch_work_fini(struct sketch_work *w)
 {
-    if (w->is_ready)
-        arena_fini(&w->arena);
+    arena_fini(&w->arena);
     *w = (struct sketch_work){0};
 }
 

@@ -33,7 +33,6 @@ bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, 
 /* Working memory for unions. Zeros: unused. */
 struct sketch_work {
     struct arena arena;
-    bool is_ready;
 };
 
 void sketch_work_fini(struct sketch_work *w);

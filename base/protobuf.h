@@ -10,7 +10,7 @@
 #include "base/slice.h"
 #include "base/varint.h"
 
-/* What a tag says of the bytes behind it. */
+/* A tag names the kind of the bytes behind it. */
 enum protobuf_wire { PROTOBUF_VARINT = 0, PROTOBUF_64_BITS = 1, PROTOBUF_BYTES = 2, PROTOBUF_32_BITS = 5 };
 
 struct protobuf_field {
@@ -20,15 +20,11 @@ struct protobuf_field {
     struct slice bytes; /* of the others; else empty */
 };
 
-/* Takes the next field from `rest`, which is not empty. False: it is broken; *rest is then as it was. */
-static inline bool protobuf_take(struct slice *rest, struct protobuf_field *f)
+/* Takes a value of f->wire from `rest`. False: it is broken; *rest is then as it was. */
+static inline bool protobuf_take_value(struct slice *rest, struct protobuf_field *f)
 {
     const uint8_t *p = (const uint8_t *)rest->ptr, *end = p + rest->len;
-    uint64_t tag, len = 0;
-    if ((p = varint_get(p, end, &tag)) == NULL || tag >> 3 == 0)
-        return false;
-    f->number = tag >> 3;
-    f->wire = (enum protobuf_wire)(tag & 7);
+    uint64_t len = 0;
     f->varint = 0;
     switch (f->wire) {
     case PROTOBUF_VARINT:
@@ -54,16 +50,32 @@ static inline bool protobuf_take(struct slice *rest, struct protobuf_field *f)
     return true;
 }
 
+/* Takes the next field from `rest`, which is not empty. False: it is broken; *rest is then as it was. */
+static inline bool protobuf_take(struct slice *rest, struct protobuf_field *f)
+{
+    const uint8_t *p = (const uint8_t *)rest->ptr, *end = p + rest->len;
+    uint64_t tag;
+    if ((p = varint_get(p, end, &tag)) == NULL || tag >> 3 == 0)
+        return false;
+    struct slice value = slice_of((const char *)p, (size_t)(end - p));
+    f->number = tag >> 3;
+    f->wire = (enum protobuf_wire)(tag & 7);
+    if (!protobuf_take_value(&value, f))
+        return false;
+    *rest = value;
+    return true;
+}
+
 static inline bool protobuf_is(const struct protobuf_field *f, uint64_t number, enum protobuf_wire wire)
 {
     return f->number == number && f->wire == wire;
 }
 
-/* The value of a PROTOBUF_64_BITS. */
-static inline uint64_t protobuf_64_bits(const struct protobuf_field *f)
+/* The value of a PROTOBUF_64_BITS or PROTOBUF_32_BITS. */
+static inline uint64_t protobuf_fixed(const struct protobuf_field *f)
 {
     uint64_t bits = 0;
-    for (int i = (int)sizeof bits - 1; i >= 0; i--)
-        bits = bits << 8 | (unsigned char)f->bytes.ptr[i];
+    for (size_t i = f->bytes.len; i > 0; i--)
+        bits = bits << 8 | (unsigned char)f->bytes.ptr[i - 1];
     return bits;
 }

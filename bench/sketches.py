@@ -41,7 +41,7 @@ def few_paths(source, target):
 
 
 def instructions(arguments, work, rows):
-    """Of a line, for each kind of log; returns what was missed."""
+    """Add rows with the instructions of a line, for each kind of log."""
     tallyd, logs = Tallyd(arguments.build, work), {}
     logs["a hundred paths"] = os.path.join(work, "few.log")
     logs["48,109 paths"] = os.path.join(work, "many.log")
@@ -67,7 +67,7 @@ def write_day(path, random_numbers):
 
 
 def store_bytes(program, work, log, more):
-    """Of the bodies of rows, by level, in a store of this log."""
+    """The bytes of all rows' bodies, by level, in a store of this log; and the configuration."""
     store = os.path.join(work, f"day{len(more)}.db")
     config = os.path.join(work, "day.yaml")
     with open(config, "w", encoding="ascii") as out:

@@ -2,6 +2,20 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+double float_of_bits(uint64_t bits, bool is_small)
+{
+    double number;
+    if (is_small) {
+        const uint32_t narrow = (uint32_t)bits;
+        float small;
+        memcpy(&small, &narrow, sizeof small);
+        return (double)small;
+    }
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
 
 size_t float_text_print(double number, bool is_small, char *out)
 {

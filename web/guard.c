@@ -1,5 +1,6 @@
 #include "web/guard.h"
 
+#include "base/base64.h"
 #include "base/slice.h"
 
 #include <stdint.h>
@@ -22,38 +23,10 @@ static bool is_same(struct slice given, const char *token)
     return difference == 0;
 }
 
-static int sextet(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* Decodes up to the first byte that is no digit of base64, such as `=`. */
-static size_t decode_base64(struct slice text, char bytes[CREDENTIALS_BYTES_MAX])
-{
-    size_t len = 0;
-    uint32_t bits = 0;
-    int count = 0;
-    for (size_t i = 0; i < text.len && sextet(text.ptr[i]) >= 0 && len < CREDENTIALS_BYTES_MAX; i++) {
-        bits = bits << 6 | (uint32_t)sextet(text.ptr[i]);
-        count += 6;
-        if (count >= 8) {
-            count -= 8;
-            bytes[len++] = (char)(bits >> count & 0xff);
-        }
-    }
-    return len;
-}
-
 static bool is_basic(struct slice text, const char *token)
 {
     char bytes[CREDENTIALS_BYTES_MAX];
-    size_t len = decode_base64(text, bytes);
+    size_t len = base64_decode(text, bytes, sizeof bytes);
     const char *colon = memchr(bytes, ':', len);
     return colon != NULL && is_same(slice_of(colon + 1, len - (size_t)(colon + 1 - bytes)), token);
 }

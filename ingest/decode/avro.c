@@ -1,6 +1,7 @@
 #include "ingest/decode/avro.h"
 
 #include "base/varint.h"
+#include "ingest/float_text.h"
 
 #include <stdio.h>
 
@@ -106,20 +107,11 @@ static bool take_float(struct reading *r, bool is_float)
 {
     struct slice bytes;
     uint64_t bits = 0;
-    double number;
-    if (!take_bytes(r, is_float ? sizeof(float) : sizeof number, &bytes))
+    if (!take_bytes(r, is_float ? sizeof(float) : sizeof(double), &bytes))
         return false;
     for (size_t i = bytes.len; i > 0; i--)
         bits = bits << 8 | (unsigned char)bytes.ptr[i - 1];
-    if (is_float) {
-        uint32_t narrow = (uint32_t)bits;
-        float small;
-        memcpy(&small, &narrow, sizeof small);
-        number = (double)small;
-    } else {
-        memcpy(&number, &bits, sizeof number);
-    }
-    return fit(r, json_out_number(r->out, number, is_float));
+    return fit(r, json_out_number(r->out, float_of_bits(bits, is_float), is_float));
 }
 
 static bool take_boolean(struct reading *r)

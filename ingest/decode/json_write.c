@@ -4,6 +4,7 @@
 #include "base/civil.h"
 #include "base/mem.h"
 #include "ingest/decode/json_scan.h"
+#include "ingest/float_text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -22,11 +23,7 @@ size_t json_write_number(double number, bool is_float, char *out)
         memcpy(out, "null", 4);
         return 4;
     }
-    int len = sprintf(out, "%.*g", is_float ? 7 : 15, number);
-    double back = strtod(out, NULL);
-    if (is_float ? (float)back != (float)number : back != number)
-        len = sprintf(out, "%.*g", is_float ? 9 : 17, number);
-    return (size_t)len;
+    return float_text_print(number, is_float, out);
 }
 
 size_t json_write_string(struct slice s, char *out)

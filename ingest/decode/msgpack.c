@@ -1,6 +1,7 @@
 #include "ingest/decode/msgpack.h"
 
 #include "ingest/decode/json_write.h"
+#include "ingest/float_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ enum kind {
 /* The beginning of a value: a whole number, or the length of what comes. */
 struct head {
     enum kind kind;
-    uint64_t value; /* a KIND_INT's as int64, a KIND_FLOAT's bits of a double */
+    uint64_t value; /* a KIND_INT's as int64, a KIND_FLOAT's bits */
     int ext;        /* the type of a KIND_EXT, the size of a KIND_FLOAT */
 };
 
@@ -67,16 +68,7 @@ static bool take_float(struct reading *r, unsigned bytes, struct head *h)
 {
     h->kind = KIND_FLOAT;
     h->ext = (int)bytes;
-    if (!take_big_endian(r, bytes, &h->value))
-        return false;
-    if (bytes == sizeof(double))
-        return true;
-    uint32_t bits = (uint32_t)h->value;
-    float small;
-    memcpy(&small, &bits, sizeof small);
-    double number = (double)small;
-    memcpy(&h->value, &number, sizeof number);
-    return true;
+    return take_big_endian(r, bytes, &h->value);
 }
 
 /* An extension's type stands behind its length. */
@@ -147,9 +139,8 @@ static bool take_text(struct reading *r, uint64_t len)
 
 static void write_float(struct reading *r, const struct head *h)
 {
-    double number;
-    memcpy(&number, &h->value, sizeof number);
-    r->out += json_write_number(number, h->ext == sizeof(float), r->out);
+    const bool is_small = h->ext == sizeof(float);
+    r->out += json_write_number(float_of_bits(h->value, is_small), is_small, r->out);
 }
 
 /* Takes the content of an extension. */

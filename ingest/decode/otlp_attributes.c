@@ -171,8 +171,7 @@ static struct slice print_int(struct arena *memory, int64_t value)
 
 static struct slice print_double(struct arena *memory, uint64_t bits)
 {
-    double number;
-    memcpy(&number, &bits, sizeof number);
+    const double number = float_of_bits(bits, false);
     if (!isfinite(number))
         return slice_of(NULL, 0);
     char *out = arena_add(memory, FLOAT_TEXT_BYTES);
@@ -197,7 +196,7 @@ static bool take_scalar(struct slice bytes, struct arena *memory, struct slice *
         else if (protobuf_is(&f, ANY_INT, PROTOBUF_VARINT))
             *text = print_int(memory, (int64_t)f.varint);
         else if (protobuf_is(&f, ANY_DOUBLE, PROTOBUF_64_BITS))
-            *text = print_double(memory, protobuf_64_bits(&f));
+            *text = print_double(memory, protobuf_fixed(&f));
         else if (protobuf_is(&f, ANY_ARRAY, PROTOBUF_BYTES))
             *array = f.bytes;
         else if (f.number < ANY_MEMBERS || f.wire != PROTOBUF_BYTES)

@@ -40,7 +40,7 @@ static bool note_field(struct otlp *o, struct log *log, const struct protobuf_fi
     case LOG_OBSERVED:
         if (f->wire != PROTOBUF_64_BITS)
             return false;
-        *(f->number == LOG_TIME ? &log->time_ns : &log->observed_ns) = protobuf_64_bits(f);
+        *(f->number == LOG_TIME ? &log->time_ns : &log->observed_ns) = protobuf_fixed(f);
         return true;
     case LOG_SEVERITY:
         log->severity = f->varint;

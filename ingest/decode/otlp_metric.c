@@ -139,8 +139,7 @@ static struct slice print_whole(struct otlp *o, uint64_t value, bool is_signed)
 /* A float that is no number becomes a text that is none: it is a reject. */
 static struct slice print_double(struct otlp *o, uint64_t bits)
 {
-    double number;
-    memcpy(&number, &bits, sizeof number);
+    const double number = float_of_bits(bits, false);
     if (!isfinite(number))
         return slice_text(isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity");
     char *out = arena_add(o->memory, FLOAT_TEXT_BYTES);
@@ -166,18 +165,18 @@ static bool note_number(struct otlp *o, struct point *point, const struct protob
     if (f->wire != wire)
         return false;
     if (f->number == POINT_TIME)
-        point->time_ns = protobuf_64_bits(f);
+        point->time_ns = protobuf_fixed(f);
     else if (f->number == layout->flags)
         point->flags = f->varint;
     else if (!layout->is_histogram)
-        values[0] = f->number == POINT_INT ? print_whole(o, protobuf_64_bits(f), true)
-                                           : print_double(o, protobuf_64_bits(f));
+        values[0] = f->number == POINT_INT ? print_whole(o, protobuf_fixed(f), true)
+                                           : print_double(o, protobuf_fixed(f));
     else if (f->number == POINT_COUNT)
-        values[VALUE_COUNT] = print_whole(o, protobuf_64_bits(f), false);
+        values[VALUE_COUNT] = print_whole(o, protobuf_fixed(f), false);
     else
         values[f->number == POINT_SUM     ? VALUE_SUM
                : f->number == layout->min ? VALUE_MIN
-                                          : VALUE_MAX] = print_double(o, protobuf_64_bits(f));
+                                          : VALUE_MAX] = print_double(o, protobuf_fixed(f));
     return true;
 }
 

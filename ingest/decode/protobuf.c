@@ -1,16 +1,16 @@
 #include "ingest/decode/protobuf.h"
 
 #include "base/mem.h"
+#include "base/protobuf.h"
 #include "base/varint.h"
+#include "ingest/float_text.h"
 
 #include <stdlib.h>
 
 #define NANOS        9 /* decimals of a second */
 #define NANO_SECONDS INT64_C(1000000000)
 
-enum wire { WIRE_VARINT, WIRE_64, WIRE_BYTES, WIRE_START, WIRE_END, WIRE_32 };
-
-/* Where a field stands in its message. */
+/* The place of a field in its message. */
 struct proto_seen {
     const char *first, *last; /* its first and last tag */
     size_t count;
@@ -18,9 +18,9 @@ struct proto_seen {
 
 /* A value as it was sent. */
 struct value {
-    enum wire wire;
+    enum protobuf_wire wire;
     uint64_t bits;      /* of a number */
-    struct slice bytes; /* of WIRE_BYTES */
+    struct slice bytes; /* of PROTOBUF_BYTES */
 };
 
 /* A message that is read, and JSON that is written. Functions called take_… and write_… return false at a
@@ -63,71 +63,58 @@ static bool take_varint(const char **p, const char *end, uint64_t *value)
     return next != NULL;
 }
 
-static bool take_fixed(const char **p, const char *end, size_t bytes, uint64_t *value)
+/* Sets what a value says as a number. */
+static void note_value(const struct protobuf_field *f, struct value *v)
 {
-    if ((size_t)(end - *p) < bytes)
-        return false;
-    *value = 0;
-    for (size_t i = bytes; i > 0; i--)
-        *value = *value << 8 | (unsigned char)(*p)[i - 1];
-    *p += bytes;
-    return true;
+    v->wire = f->wire;
+    v->bytes = f->bytes;
+    v->bits = f->wire == PROTOBUF_VARINT  ? f->varint
+              : f->wire == PROTOBUF_BYTES ? f->bytes.len
+                                          : protobuf_fixed(f);
 }
 
+/* Takes a value of v->wire. */
 static bool take_value(const char **p, const char *end, struct value *v)
 {
-    switch (v->wire) {
-    case WIRE_VARINT:
-        return take_varint(p, end, &v->bits);
-    case WIRE_64:
-        return take_fixed(p, end, 8, &v->bits);
-    case WIRE_32:
-        return take_fixed(p, end, 4, &v->bits);
-    case WIRE_BYTES:
-        if (!take_varint(p, end, &v->bits) || v->bits > (uint64_t)(end - *p))
-            return false;
-        v->bytes = slice_of(*p, (size_t)v->bits);
-        *p += v->bits;
-        return true;
-    case WIRE_START: /* groups are not read */
-    case WIRE_END:
-        break;
-    }
-    return false;
+    struct slice rest = slice_of(*p, (size_t)(end - *p));
+    struct protobuf_field f = {.wire = v->wire};
+    if (!protobuf_take_value(&rest, &f))
+        return false;
+    note_value(&f, v);
+    *p = rest.ptr;
+    return true;
 }
 
 /* Takes a tag and its value. */
 static bool take_field(const char **p, const char *end, uint64_t *number, struct value *v)
 {
-    uint64_t tag;
-    const char *at = *p;
-    if (!take_varint(&at, end, &tag) || tag >> 3 == 0 || tag >> 3 > INT32_MAX)
+    struct slice rest = slice_of(*p, (size_t)(end - *p));
+    struct protobuf_field f;
+    if (!protobuf_take(&rest, &f) || f.number > INT32_MAX)
         return false;
-    *number = tag >> 3;
-    v->wire = (enum wire)(tag & 7);
-    if (!take_value(&at, end, v))
-        return false;
-    *p = at;
+    note_value(&f, v);
+    *number = f.number;
+    *p = rest.ptr;
     return true;
 }
 
-static enum wire wire_of(enum proto_kind kind)
+static enum protobuf_wire wire_of(enum proto_kind kind)
 {
     switch (kind) {
     case PROTO_DOUBLE:
     case PROTO_FIXED64:
     case PROTO_SFIXED64:
-        return WIRE_64;
+        return PROTOBUF_64_BITS;
     case PROTO_FLOAT:
     case PROTO_FIXED32:
     case PROTO_SFIXED32:
-        return WIRE_32;
+        return PROTOBUF_32_BITS;
     case PROTO_TEXT:
     case PROTO_BYTES:
     case PROTO_MESSAGE:
-        return WIRE_BYTES;
+        return PROTOBUF_BYTES;
     default:
-        return WIRE_VARINT;
+        return PROTOBUF_VARINT;
     }
 }
 
@@ -144,16 +131,7 @@ static bool write_unsigned(struct reading *r, uint64_t value)
 
 static bool write_float(struct reading *r, uint64_t bits, bool is_float)
 {
-    double number;
-    if (is_float) {
-        uint32_t narrow = (uint32_t)bits;
-        float small;
-        memcpy(&small, &narrow, sizeof small);
-        number = (double)small;
-    } else {
-        memcpy(&number, &bits, sizeof number);
-    }
-    return fit(r, json_out_number(r->out, number, is_float));
+    return fit(r, json_out_number(r->out, float_of_bits(bits, is_float), is_float));
 }
 
 static bool write_label(struct reading *r, const struct proto_part *part)
@@ -238,7 +216,7 @@ static const struct proto_part *find_field(const struct proto_schema *s, const s
 
 static bool is_packed(const struct proto_part *f, const struct value *v)
 {
-    return f->is_repeated && v->wire == WIRE_BYTES && wire_of(f->kind) != WIRE_BYTES;
+    return f->is_repeated && v->wire == PROTOBUF_BYTES && wire_of(f->kind) != PROTOBUF_BYTES;
 }
 
 /* Another field of the same oneof that was seen does not count any more. */

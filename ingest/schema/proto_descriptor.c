@@ -1,7 +1,8 @@
 #include "ingest/schema/proto_descriptor.h"
 
+#include "base/base64.h"
 #include "base/mem.h"
-#include "base/varint.h"
+#include "base/protobuf.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -28,27 +29,11 @@ static const char *const types[] = {NULL,      "double",   "float",    "int64", 
                                     "fixed32", "bool",     "string",   NULL,     NULL,     "bytes", "uint32",
                                     NULL,      "sfixed32", "sfixed64", "sint32", "sint64"};
 
-/* A field of a descriptor. */
-struct entry {
-    uint64_t number;
-    struct slice bytes; /* ptr NULL: it is a number */
-    uint64_t value;
-};
-
 struct field {
     struct slice name, type_name;
     uint64_t number, label, type, oneof;
     bool has_oneof, is_optional;
 };
-
-/* ---- base64 */
-
-static int sextet(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *found = c != '\0' ? strchr(digits, c) : NULL;
-    return found != NULL ? (int)(found - digits) : -1;
-}
 
 static struct slice without_padding(struct slice text)
 {
@@ -62,67 +47,26 @@ bool proto_is_descriptor(struct slice text)
     struct slice digits = without_padding(text);
     bool is = digits.len > 0;
     for (size_t i = 0; i < digits.len && is; i++)
-        is = sextet(digits.ptr[i]) >= 0;
+        is = base64_sextet(digits.ptr[i]) >= 0;
     return is;
 }
 
-/* Pre: `out` has room for three quarters of the text. */
-static struct slice decode_base64(struct slice text, char *out)
-{
-    struct slice digits = without_padding(text);
-    uint32_t bits = 0;
-    size_t len = 0;
-    for (size_t i = 0; i < digits.len; i++) {
-        bits = bits << 6 | (uint32_t)sextet(digits.ptr[i]);
-        if (i % 4 != 0)
-            out[len++] = (char)(bits >> (6 - 2 * (i % 4)));
-    }
-    return slice_of(out, len);
-}
-
-/* ---- descriptors */
-
-static bool take_number(struct slice *s, uint64_t *value)
-{
-    const uint8_t *end = (const uint8_t *)slice_end(*s),
-                  *next = varint_get((const uint8_t *)s->ptr, end, value);
-    if (next != NULL)
-        *s = slice_of((const char *)next, (size_t)(end - next));
-    return next != NULL;
-}
-
 /* Takes the next field. False: there is none, or *broken. */
-static bool take_entry(struct slice *s, struct entry *e, bool *broken)
+static bool take_entry(struct slice *s, struct protobuf_field *e, bool *broken)
 {
-    uint64_t tag, len;
-    *e = (struct entry){0};
     if (s->len == 0)
         return false;
-    *broken = !take_number(s, &tag);
-    e->number = tag >> 3;
-    if (*broken)
-        return false;
-    if ((tag & 7) == 0) {
-        *broken = !take_number(s, &e->value);
-    } else if ((tag & 7) == 2) {
-        *broken = !take_number(s, &len) || len > s->len;
-        if (!*broken) {
-            e->bytes = slice_of(s->ptr, (size_t)len);
-            *s = slice_of(s->ptr + len, s->len - (size_t)len);
-        }
-    } else {
-        *broken = true; /* descriptors have no others */
-    }
-    return !*broken;
+    *broken = !protobuf_take(s, e) || (e->wire != PROTOBUF_VARINT && e->wire != PROTOBUF_BYTES);
+    return !*broken; /* descriptors have no others */
 }
 
 /* The first text or message with this number; empty: there is none. */
 static struct slice find_bytes(struct slice of, uint64_t number)
 {
-    struct entry e;
+    struct protobuf_field e;
     bool broken = false;
     while (take_entry(&of, &e, &broken)) {
-        if (e.number == number && e.bytes.ptr != NULL)
+        if (protobuf_is(&e, number, PROTOBUF_BYTES))
             return e.bytes;
     }
     return slice_of("", 0);
@@ -131,18 +75,18 @@ static struct slice find_bytes(struct slice of, uint64_t number)
 static bool is_map_entry(struct slice message)
 {
     struct slice options = find_bytes(message, MESSAGE_OPTIONS);
-    struct entry e;
+    struct protobuf_field e;
     bool broken = false;
     while (take_entry(&options, &e, &broken)) {
         if (e.number == OPTIONS_MAP_ENTRY)
-            return e.value != 0;
+            return e.varint != 0;
     }
     return false;
 }
 
 static bool read_field(struct slice of, struct field *f)
 {
-    struct entry e;
+    struct protobuf_field e;
     bool broken = false;
     *f = (struct field){.name = {"", 0}, .type_name = {"", 0}};
     while (take_entry(&of, &e, &broken)) {
@@ -154,20 +98,20 @@ static bool read_field(struct slice of, struct field *f)
             f->type_name = e.bytes;
             break;
         case FIELD_NUMBER:
-            f->number = e.value;
+            f->number = e.varint;
             break;
         case FIELD_LABEL:
-            f->label = e.value;
+            f->label = e.varint;
             break;
         case FIELD_TYPE:
-            f->type = e.value;
+            f->type = e.varint;
             break;
         case FIELD_ONEOF:
-            f->oneof = e.value;
+            f->oneof = e.varint;
             f->has_oneof = true;
             break;
         case FIELD_IS_OPTIONAL:
-            f->is_optional = e.value != 0;
+            f->is_optional = e.varint != 0;
             break;
         default:
             break;
@@ -194,19 +138,19 @@ static void write_end(const struct field *f, struct text *out)
 
 static bool write_enum(struct slice of, struct text *out)
 {
-    struct entry e;
+    struct protobuf_field e;
     bool broken = false;
     struct slice name = find_bytes(of, ENUM_NAME);
     text_printf(out, "enum %.*s {\n", SLICE_ARGS(name));
     while (take_entry(&of, &e, &broken)) {
         struct slice value = e.bytes;
-        struct entry of_value;
+        struct protobuf_field of_value;
         int64_t number = 0;
         if (e.number != ENUM_VALUE)
             continue;
         name = find_bytes(value, VALUE_NAME);
         while (take_entry(&value, &of_value, &broken))
-            number = of_value.number == VALUE_NUMBER ? (int64_t)of_value.value : number;
+            number = of_value.number == VALUE_NUMBER ? (int64_t)of_value.varint : number;
         text_printf(out, "%.*s = %" PRId64 ";\n", SLICE_ARGS(name), number);
     }
     text_puts(out, "}\n");
@@ -225,7 +169,7 @@ static bool write_map(struct slice message, struct slice entry, struct text *out
 {
     struct slice name = find_bytes(entry, MESSAGE_NAME);
     struct field f, part[2] = {{.number = 0}};
-    struct entry e;
+    struct protobuf_field e;
     bool broken = false;
     size_t parts = 0;
     while (parts < 2 && take_entry(&entry, &e, &broken)) {
@@ -252,7 +196,7 @@ static bool write_map(struct slice message, struct slice entry, struct text *out
 /* Is the field's type a map's entry of this message? */
 static bool is_map(struct slice message, const struct field *f)
 {
-    struct entry e;
+    struct protobuf_field e;
     bool broken = false;
     while (f->type == TYPE_MESSAGE && take_entry(&message, &e, &broken)) {
         if (e.number == MESSAGE_NESTED && is_map_entry(e.bytes) &&
@@ -265,7 +209,7 @@ static bool is_map(struct slice message, const struct field *f)
 /* Writes all fields of a oneof. */
 static bool write_oneof(struct slice message, uint64_t oneof, struct text *out)
 {
-    struct entry e;
+    struct protobuf_field e;
     struct field f;
     bool broken = false;
     text_printf(out, "oneof o%" PRIu64 " {\n", oneof);
@@ -283,7 +227,7 @@ static bool write_oneof(struct slice message, uint64_t oneof, struct text *out)
 /* Is the field the first one of its oneof? */
 static bool is_first_of_oneof(struct slice message, struct slice of, uint64_t oneof)
 {
-    struct entry e;
+    struct protobuf_field e;
     struct field f;
     bool broken = false;
     while (take_entry(&message, &e, &broken) && e.bytes.ptr != of.ptr) {
@@ -313,7 +257,7 @@ static bool write_field(struct slice message, struct slice of, struct text *out)
 
 static bool write_message(struct slice of, unsigned depth, struct text *out)
 {
-    struct entry e;
+    struct protobuf_field e;
     bool broken = false, good = depth < DEPTH_MAX;
     struct slice name = find_bytes(of, MESSAGE_NAME), rest = of;
     text_printf(out, "message %.*s {\n", SLICE_ARGS(name));
@@ -333,7 +277,7 @@ static bool write_message(struct slice of, unsigned depth, struct text *out)
 static bool write_file(struct slice of, struct text *out)
 {
     struct slice package = find_bytes(of, FILE_PACKAGE), syntax = find_bytes(of, FILE_SYNTAX);
-    struct entry e;
+    struct protobuf_field e;
     bool broken = false, good = true;
     text_printf(out, "syntax = \"%s\";\n", slice_is(syntax, "proto3") ? "proto3" : "proto2");
     if (package.len > 0)
@@ -350,7 +294,7 @@ static bool write_file(struct slice of, struct text *out)
 bool proto_descriptor_text(struct slice base64, struct text *out)
 {
     char *bytes = xmalloc(base64.len);
-    bool good = write_file(decode_base64(base64, bytes), out);
+    bool good = write_file(slice_of(bytes, base64_decode(base64, bytes, base64.len)), out);
     free(bytes);
     return good;
 }

@@ -41,7 +41,7 @@ struct body_buffer {
     size_t len, capacity;
     uint8_t *slots; /* of one series */
     size_t slots_capacity;
-    struct text sketches; /* of one slot */
+    struct text sketches; /* of one slot; between two calls free for the caller's own */
     struct sketch_work work;
 };
 

@@ -9,7 +9,7 @@ struct check {
     void *context;
 };
 
-/* What look() needs. */
+/* The context of look(). */
 struct look {
     const struct report *report;
     struct sketch_work work;

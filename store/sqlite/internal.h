@@ -87,8 +87,7 @@ struct items {
     struct slice
         *sketches; /* packed; those of item i begin at sketches[items[i].index * sketches of the report] */
     size_t sketches_capacity;
-    struct arena packed;
-    bool has_arena;
+    struct arena packed; /* holds them; its chunk_bytes are 0 until it is needed */
 };
 
 /* The identity of a file, whatever its name. Zeros: there is no file. */
@@ -122,8 +121,6 @@ struct sqlite_store {
     sqlite3_stmt *position_get, *position_put, *witness_put;
     sqlite3_stmt *book_add, *book_set, *book_until, *book_list, *book_drop;
     struct items items[LEVEL_COUNT]; /* working memory of apply and fold */
-    struct sketch_work sketch_work;
-    struct text packed; /* of one sketch */
     struct body_item *block_items;
     size_t block_capacity;
     struct body_buffer body;

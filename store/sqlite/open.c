@@ -505,8 +505,6 @@ void sqlite_close(struct store *base)
     for (int l = 0; l < LEVEL_COUNT; l++)
         items_fini(&st->items[l]);
     body_buffer_fini(&st->body);
-    sketch_work_fini(&st->sketch_work);
-    text_fini(&st->packed);
     free(st->block_items);
     free(st->fills);
     free(st->reports);

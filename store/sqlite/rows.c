@@ -21,9 +21,8 @@ void items_reserve(struct items *it, size_t more, const struct report *r)
 
 static struct arena *packed_of(struct items *it)
 {
-    if (!it->has_arena)
+    if (it->packed.chunk_bytes == 0)
         arena_init(&it->packed, PACKED_CHUNK_BYTES);
-    it->has_arena = true;
     return &it->packed;
 }
 
@@ -36,8 +35,7 @@ void items_put_sketches(struct items *it, const struct report *r, size_t index, 
 void items_clear(struct items *it)
 {
     it->count = 0;
-    if (it->has_arena)
-        arena_reset(&it->packed);
+    arena_reset(&it->packed);
 }
 
 void items_fini(struct items *it)
@@ -46,8 +44,7 @@ void items_fini(struct items *it)
     free(it->scratch);
     free(it->values);
     free(it->sketches);
-    if (it->has_arena)
-        arena_fini(&it->packed);
+    arena_fini(&it->packed);
     *it = (struct items){0};
 }
 
@@ -63,11 +60,11 @@ static bool items_merge(struct sqlite_store *st, const struct report *r, struct 
         if (other.len == 0)
             continue;
         if (mine->len > 0) {
-            text_clear(&st->packed);
-            if (!sketch_join(measure_sketch_kind(report_sketched(r, i)), *mine, other, &st->sketch_work,
-                             &st->packed))
+            text_clear(&st->body.sketches);
+            if (!sketch_join(measure_sketch_kind(report_sketched(r, i)), *mine, other, &st->body.work,
+                             &st->body.sketches))
                 return false;
-            other = text_slice(&st->packed);
+            other = text_slice(&st->body.sketches);
         }
         *mine = arena_copy(packed_of(to), other);
     }
@@ -283,10 +280,10 @@ static bool total_into_parent(struct sqlite_store *st, enum level level, const s
 static void pack_sketches(struct sqlite_store *st, const struct report *r, struct cell *c, struct items *it)
 {
     for (size_t i = 0; i < r->sketch_count; i++) {
-        text_clear(&st->packed);
-        sketch_pack(measure_sketch_kind(report_sketched(r, i)), report_sketch(r, c, i), &st->packed);
+        text_clear(&st->body.sketches);
+        sketch_pack(measure_sketch_kind(report_sketched(r, i)), report_sketch(r, c, i), &st->body.sketches);
         it->sketches[(it->count - 1) * r->sketch_count + i] =
-            arena_copy(packed_of(it), text_slice(&st->packed));
+            arena_copy(packed_of(it), text_slice(&st->body.sketches));
     }
 }
 
