@@ -19,10 +19,10 @@ struct fetch {
     bool *begins_empty;       /* result, by report: one of its metrics was read, without events at step 0 */
 };
 
-/* What is directly around a selector or its function; zeros: nothing. fetch_run() omits what it would drop.
- * A sum gets series that are already added up. A topk without a grouping gets only series that may be among
- * the k greatest. Other aggregations that keep no label get series without labels. `only`: the right side of
- * `and`, which drops all series with other labels. */
+/* The nodes directly around a selector or its function; zeros: nothing. fetch_run() omits what they would
+ * drop. A sum gets series that are already added up. A topk without a grouping gets only series that may be
+ * among the k greatest. Other aggregations that keep no label get series without labels. `only`: the right
+ * side of `and`, which drops all series with other labels. */
 struct fetch_around {
     const struct node *aggregate;
     const double *k;         /* the k of topk and bottomk at each step */

@@ -260,7 +260,7 @@ static void compare_pieces(struct comparison *c, const struct measure *m, const 
     }
 }
 
-/* Where `other` has counts, compare all series together. */
+/* Compare all series together, in time buckets in which `other` has counts. */
 static void compare_unions(struct comparison *c, const struct measure *m,
                            const struct observations *observations, const struct pieces *stored,
                            int64_t from_ms)

@@ -190,7 +190,7 @@ static bool enter_scope(struct otlp *o, struct slice bytes)
 
 enum kind { KIND_NONE, KIND_LOG, KIND_METRIC };
 
-/* What a record is by its first field that tells. */
+/* The kind of a record, by its first field that tells. */
 static enum kind kind_of(struct slice bytes)
 {
     struct protobuf_field f;

@@ -15,7 +15,7 @@
 
 #define OTLP_JSON_GROWTH 2
 
-/* Where a record or data point, or a metric, stands in both. */
+/* The place of a record, data point or metric in both. */
 struct otlp_json_part {
     const char *message;
     struct slice json;

@@ -103,7 +103,7 @@ class Image(unittest.TestCase):
         self.written += lines
 
     def start(self):
-        """What the image runs, as its user."""
+        """Run the image's program, as its user."""
         volumes = (f"{self.dir}/log:/var/log/apache2:ro", f"{self.dir}/tallyd.yaml:/etc/tallyd.yaml:ro")
         argv = ["buildah", "--root", f"{WORK}/store", "--runroot", f"{WORK}/run", "--storage-driver", "vfs", "run", "--isolation", "chroot",
                 *(f"--volume={volume}" for volume in volumes), self.container, "--", *self.config["Entrypoint"], *self.config["Cmd"]]

@@ -160,7 +160,7 @@ class Expressions:
         return both(f"({{}}) {operator} {matching}({{}})", left, right)
 
     def quantile(self, depth):
-        """Of api:s, whose `le` makes buckets of it, though not always ones that grow; or of what has none."""
+        """An expression on api:s, whose `le` makes buckets, though not always ones that grow; or on a metric without `le`."""
         dice, inner = self.dice, self.vector(depth - 1)
         if dice.random() < 0.8:
             (matchers, is_named) = self.matchers("api:s") if dice.random() < 0.3 else ("", False)

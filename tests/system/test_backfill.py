@@ -161,7 +161,7 @@ class Backfill(BackfillCase):
 
 class Api(BackfillCase, DaemonCase):
     def test_api_says_what_is_missing(self):
-        """Where an answer begins with nothing, in JSON, in tables and in PromQL; not where it begins with counts."""
+        """An answer that begins with nothing has the note, in JSON, in tables and in PromQL; one that begins with counts has none."""
         old, new = log(self.dice, 500, (0, 60 * 24 * 5)), log(self.dice, 500, (60 * 24 * 10, 60 * 24 * 15))
         self.count("a.log", old, "alone.yaml")
         self.count("a.log", new, "tallyd.yaml")

@@ -84,7 +84,7 @@ class Registered(KafkaCase):
 
 
 class Exact(Registered):
-    """What is counted, and where the position stands."""
+    """The counts, and the position."""
 
     def test_three_versions(self):
         feed = AvroFeed(self, self.registry, bad=0.05)
@@ -436,7 +436,7 @@ class Protobuf(Fields):
 
 
 class Settings(Registered):
-    """Who may ask, and what `check` says."""
+    """Credentials of the registry, and the words of `check`."""
 
     def count_one(self, options, more=""):
         topic = self.new_topic(1)

@@ -70,7 +70,7 @@ def written(event):
 
 
 class Bucket:
-    """What there was in a time bucket, or in all."""
+    """The events of a time bucket, or all of them."""
 
     def __init__(self):
         self.hits, self.hosts_seen, self.numbers, self.hosts = 0, 0, [], set()

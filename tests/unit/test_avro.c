@@ -1,5 +1,6 @@
 /* Schemas of Avro, and data by them: what they become as JSON, or where they cannot be. */
 #include "ingest/decode/avro.h"
+#include "tests/support/hex.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,19 +9,6 @@
 #include <cmocka.h>
 
 #define JSON_MAX 4096
-
-/* Bytes of "0A FF". */
-static struct slice bytes_of(const char *hex, char buf[256])
-{
-    size_t len = 0;
-    for (char *end; *hex != '\0'; hex = end) {
-        long byte = strtol(hex, &end, 16);
-        assert_true(end > hex && len < 256);
-        buf[len++] = (char)byte;
-        end += strspn(end, " ");
-    }
-    return slice_of(buf, len);
-}
 
 static struct avro_schema *schema_of(const char *text)
 {
@@ -86,11 +74,11 @@ static void test_avro_data_become_json(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(good); i++) {
-        char buf[256];
+        char buf[HEX_BYTES_MAX];
         const char *at;
         struct json_out out = {.max = JSON_MAX};
         struct avro_schema *s = schema_of(good[i].schema);
-        struct slice datum = bytes_of(good[i].datum, buf);
+        struct slice datum = hex_bytes(good[i].datum, buf);
         assert_int_equal(avro_to_json(s, datum, &out, &at), AVRO_IS_GOOD);
         if (!slice_equal(slice_of(out.bytes, out.len), slice_text(good[i].json)))
             fail_msg("%s %s is %.*s, expected %s", good[i].schema, good[i].datum, (int)out.len, out.bytes,
@@ -138,11 +126,11 @@ static void test_avro_bad_data_are_refused_where_they_are_bad(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        char buf[256];
+        char buf[HEX_BYTES_MAX];
         const char *at;
         struct json_out out = {.max = JSON_MAX};
         struct avro_schema *s = schema_of(bad[i].schema);
-        struct slice datum = bytes_of(bad[i].datum, buf);
+        struct slice datum = hex_bytes(bad[i].datum, buf);
         enum avro_result result = avro_to_json(s, datum, &out, &at);
         if (result != bad[i].result || (size_t)(at - buf) != bad[i].at)
             fail_msg("%s %s gives %d at %zu", bad[i].schema, bad[i].datum, (int)result, (size_t)(at - buf));
@@ -193,7 +181,7 @@ static void test_avro_earlier_texts_are_known(void **state)
 {
     (void)state;
     struct err e;
-    char buf[256];
+    char buf[HEX_BYTES_MAX];
     const char *at;
     struct json_out out = {.max = JSON_MAX};
     const struct slice texts[] = {
@@ -201,7 +189,7 @@ static void test_avro_earlier_texts_are_known(void **state)
         slice_text("{\"type\":\"array\",\"items\":\"a.b.e\"}")};
     struct avro_schema *s = avro_schema_new(texts, 2, &e);
     assert_non_null(s);
-    assert_int_equal(avro_to_json(s, bytes_of("02 00 00", buf), &out, &at), AVRO_IS_GOOD);
+    assert_int_equal(avro_to_json(s, hex_bytes("02 00 00", buf), &out, &at), AVRO_IS_GOOD);
     assert_memory_equal(out.bytes, "[\"X\"]", 5);
     json_out_fini(&out);
     avro_schema_free(s);

@@ -32,7 +32,7 @@ static const char *const measures[][2] = {
     {"n", "count"},         {"total", "sum(value)"}, {"low", "min(value)"},    {"high", "max(value)"},
     {"now", "last(value)"}, {"avg", "mean(value)"},  {"heat", "mean(warmth)"}, {"big", "max(bytes)"}};
 
-/* What is asked of a report with sketches. */
+/* The measures of a report with sketches; then the figures that are asked of it. */
 static const char *const sketches[][2] = {
     {"n", "count"}, {"size", "histogram(value)"}, {"who", "distinct(userid)"}, {"heat", "histogram(bytes)"}};
 static const char *const figures[] = {

@@ -2,6 +2,7 @@
 #include "ingest/decode/protobuf.h"
 
 #include "base/check.h"
+#include "tests/support/hex.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,19 +12,6 @@
 
 #define JSON_MAX 4096
 #define PROTO3   "syntax = \"proto3\"; "
-
-/* Bytes of "0A FF". */
-static struct slice bytes_of(const char *hex, char buf[256])
-{
-    size_t len = 0;
-    for (char *end; *hex != '\0'; hex = end) {
-        long byte = strtol(hex, &end, 16);
-        assert_true(end > hex && len < 256);
-        buf[len++] = (char)byte;
-        end += strspn(end, " ");
-    }
-    return slice_of(buf, len);
-}
 
 static struct proto_schema *schema_of(const char *text)
 {
@@ -98,11 +86,11 @@ static void test_protobuf_messages_become_json(void **state)
     (void)state;
     struct proto_scratch scratch = {0};
     for (size_t i = 0; i < COUNT_OF(good); i++) {
-        char buf[256];
+        char buf[HEX_BYTES_MAX];
         const char *at;
         struct json_out out = {.max = JSON_MAX};
         struct proto_schema *s = schema_of(good[i].schema);
-        struct slice datum = bytes_of(good[i].datum, buf);
+        struct slice datum = hex_bytes(good[i].datum, buf);
         enum proto_result result =
             proto_to_json(s, proto_schema_find(s, PROTO_NONE, 0), datum, &scratch, &out, &at);
         bool is_good = good[i].json[0] != '\0';
@@ -139,11 +127,11 @@ static void test_protobuf_bad_messages_are_refused_where_they_are_bad(void **sta
     (void)state;
     struct proto_scratch scratch = {0};
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        char buf[256];
+        char buf[HEX_BYTES_MAX];
         const char *at;
         struct json_out out = {.max = JSON_MAX};
         struct proto_schema *s = schema_of(bad[i].schema);
-        struct slice datum = bytes_of(bad[i].datum, buf);
+        struct slice datum = hex_bytes(bad[i].datum, buf);
         enum proto_result result =
             proto_to_json(s, proto_schema_find(s, PROTO_NONE, 0), datum, &scratch, &out, &at);
         if (result != bad[i].result || (size_t)(at - buf) != bad[i].at)
@@ -158,7 +146,7 @@ static void test_protobuf_bad_messages_are_refused_where_they_are_bad(void **sta
 static void test_protobuf_depth_is_limited(void **state)
 {
     (void)state;
-    char buf[256];
+    char buf[HEX_BYTES_MAX];
     const char *at;
     struct proto_scratch scratch = {0};
     struct json_out out = {.max = JSON_MAX};
@@ -221,28 +209,28 @@ static void test_protobuf_bad_schemas_are_refused_with_a_reason(void **state)
 static void test_protobuf_numbers_of_messages(void **state)
 {
     (void)state;
-    char buf[256];
+    char buf[HEX_BYTES_MAX];
     uint32_t m, n;
     struct proto_schema *s =
         schema_of("message A { message B { } map<int32, int32> m = 1; message C { } } message D { "
                   "map<int32, int32> m = 1; message E { } message F { } message G { } }");
     uint32_t a = proto_schema_find(s, PROTO_NONE, 0), d = proto_schema_find(s, PROTO_NONE, 1);
-    assert_non_null(proto_take_index(s, bytes_of("00", buf), &m));
+    assert_non_null(proto_take_index(s, hex_bytes("00", buf), &m));
     assert_int_equal(m, a);
-    assert_non_null(proto_take_index(s, bytes_of("02 02", buf), &m));
+    assert_non_null(proto_take_index(s, hex_bytes("02 02", buf), &m));
     assert_int_equal(m, d);
-    assert_non_null(proto_take_index(s, bytes_of("04 00 00", buf), &m));
+    assert_non_null(proto_take_index(s, hex_bytes("04 00 00", buf), &m));
     assert_int_equal(m, proto_schema_find(s, a, 0));
-    assert_non_null(proto_take_index(s, bytes_of("04 00 02", buf), &m)); /* C, or the map */
-    assert_non_null(proto_take_index(s, bytes_of("04 00 04", buf), &n)); /* nothing, or C */
+    assert_non_null(proto_take_index(s, hex_bytes("04 00 02", buf), &m)); /* C, or the map */
+    assert_non_null(proto_take_index(s, hex_bytes("04 00 04", buf), &n)); /* nothing, or C */
     assert_int_equal(m, n);
-    assert_non_null(proto_take_index(s, bytes_of("04 02 00", buf), &m)); /* E, or the map */
-    assert_null(proto_take_index(s, bytes_of("04 02 02", buf), &m));     /* F, or E */
-    assert_non_null(proto_take_index(s, bytes_of("04 02 06", buf), &m)); /* nothing, or G */
-    assert_null(proto_take_index(s, bytes_of("02 04", buf), &m));
-    assert_null(proto_take_index(s, bytes_of("04 00", buf), &m));
-    assert_null(proto_take_index(s, bytes_of("01", buf), &m));
-    assert_null(proto_take_index(s, bytes_of("", buf), &m));
+    assert_non_null(proto_take_index(s, hex_bytes("04 02 00", buf), &m)); /* E, or the map */
+    assert_null(proto_take_index(s, hex_bytes("04 02 02", buf), &m));     /* F, or E */
+    assert_non_null(proto_take_index(s, hex_bytes("04 02 06", buf), &m)); /* nothing, or G */
+    assert_null(proto_take_index(s, hex_bytes("02 04", buf), &m));
+    assert_null(proto_take_index(s, hex_bytes("04 00", buf), &m));
+    assert_null(proto_take_index(s, hex_bytes("01", buf), &m));
+    assert_null(proto_take_index(s, hex_bytes("", buf), &m));
     proto_schema_free(s);
 }
 

@@ -266,11 +266,16 @@ static struct slice changed(struct row *row, size_t sketch, struct slice packed)
     if (kind == SKETCH_DISTINCT) {
         distinct_add(&s.distinct, &row->arena, 0x123456789abcdef);
     } else {
-        uint32_t i = 0;
-        while (s.histogram.counts[i] == 0)
-            i++;
-        s.histogram.counts[i]--;
-        histogram_add(&s.histogram, &row->arena, s.histogram.first + (int32_t)i + 1, 1);
+        const union sketch before = s;
+        struct histogram_walk w = histogram_walk(&before.histogram);
+        struct histogram_bucket b;
+        memset(&s, 0, sizeof s);
+        for (bool is_first = true; histogram_next(&w, &b); is_first = false) {
+            if (is_first) /* one of its numbers is in the bucket behind it */
+                histogram_add(&s.histogram, &row->arena, b.slot + 1, 1);
+            if (b.count > is_first)
+                histogram_add(&s.histogram, &row->arena, b.slot, b.count - is_first);
+        }
     }
     sketch_pack(kind, &s, &out);
     packed = arena_copy(&row->arena, text_slice(&out));
@@ -304,37 +309,51 @@ static int compare_items(const void *a, const void *b)
                                       : (one->slot > two->slot) - (one->slot < two->slot);
 }
 
-/* Change a sketch of the first row of a table of the report `site`. */
-static void change_sketch(struct desk *k, const char *table, enum change change)
+/* Makes another body of a row's. */
+typedef void body_change_fn(void *context, struct slice old, struct body_buffer *changed);
+
+/* Change the body of the first row of a table. */
+static void change_first_row(const struct desk *k, const char *table, body_change_fn *fn, void *context)
 {
-    static const struct body_want all = {{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS};
     char sql[128];
     sqlite3 *db;
     sqlite3_stmt *get, *put;
-    struct body_buffer body = {0};
-    struct row *row = calloc(1, sizeof *row);
-    row->report = &k->reports[FIXTURE_SITE];
-    row->change = change;
-    arena_init(&row->arena, 1 << 16);
+    struct body_buffer changed = {0};
     assert_int_equal(sqlite3_open_v2(k->db, &db, SQLITE_OPEN_READWRITE, sqlite_vfs_name()), SQLITE_OK);
     snprintf(sql, sizeof sql, "SELECT at, body FROM %s ORDER BY at LIMIT 1", table);
     assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &get, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_step(get), SQLITE_ROW);
-    assert_true(body_each(slice_of(sqlite3_column_blob(get, 1), (size_t)sqlite3_column_bytes(get, 1)),
-                          row->report, &all, take_item, row));
-    qsort(row->items, row->count, sizeof *row->items, compare_items);
-    assert_true(body_merge(slice_of(NULL, 0), row->items, row->count, row->report, &body));
+    fn(context, slice_of(sqlite3_column_blob(get, 1), (size_t)sqlite3_column_bytes(get, 1)), &changed);
     snprintf(sql, sizeof sql, "UPDATE %s SET body = ? WHERE at = ?", table);
     assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &put, NULL), SQLITE_OK);
-    sqlite3_bind_blob(put, 1, body.data, (int)body.len, SQLITE_STATIC);
+    sqlite3_bind_blob(put, 1, changed.data, (int)changed.len, SQLITE_STATIC);
     sqlite3_bind_int64(put, 2, sqlite3_column_int64(get, 0));
     sqlite3_finalize(get);
     assert_int_equal(sqlite3_step(put), SQLITE_DONE);
     sqlite3_finalize(put);
     sqlite3_close(db);
-    body_buffer_fini(&body);
-    arena_fini(&row->arena);
-    free(row);
+    body_buffer_fini(&changed);
+}
+
+static void write_changed(void *context, struct slice old, struct body_buffer *changed)
+{
+    static const struct body_want all = {{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS};
+    struct row *row = context;
+    assert_true(body_each(old, row->report, &all, take_item, row));
+    qsort(row->items, row->count, sizeof *row->items, compare_items);
+    assert_true(body_merge(slice_of(NULL, 0), row->items, row->count, row->report, changed));
+}
+
+/* Change a sketch of the first row of a table of the report `site`. */
+static void change_sketch(struct desk *k, const char *table, enum change change)
+{
+    static struct row row;
+    row.report = &k->reports[FIXTURE_SITE];
+    row.change = change;
+    row.count = 0;
+    arena_init(&row.arena, 1 << 16);
+    change_first_row(k, table, write_changed, &row);
+    arena_fini(&row.arena);
 }
 
 static void test_changed_sketch_is_found_in_every_level(void **state)
@@ -400,30 +419,20 @@ static void test_sketches_of_gone_records_include_what_is_left(void **state)
     assert_non_null(strstr(k->said, " of what is left"));
 }
 
+static void add_item(void *context, struct slice old, struct body_buffer *changed)
+{
+    const struct row *row = context;
+    assert_true(body_merge(old, row->items, 1, row->report, changed));
+}
+
 /* So many more hits of series 1 in slot 0 of the first row of `table`. */
 static void change_body(struct desk *k, const char *table, int64_t by)
 {
-    char sql[128];
-    sqlite3 *db;
-    sqlite3_stmt *get, *put;
-    struct body_buffer changed = {0};
-    int64_t add[] = {by, 0};
-    struct body_item item = {1, 0, add, NULL};
-    assert_int_equal(sqlite3_open_v2(k->db, &db, SQLITE_OPEN_READWRITE, sqlite_vfs_name()), SQLITE_OK);
-    snprintf(sql, sizeof sql, "SELECT at, body FROM %s ORDER BY at LIMIT 1", table);
-    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &get, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_step(get), SQLITE_ROW);
-    struct slice body = slice_of(sqlite3_column_blob(get, 1), (size_t)sqlite3_column_bytes(get, 1));
-    assert_true(body_merge(body, &item, 1, &k->reports[FIXTURE_SITE], &changed));
-    snprintf(sql, sizeof sql, "UPDATE %s SET body = ? WHERE at = ?", table);
-    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &put, NULL), SQLITE_OK);
-    sqlite3_bind_blob(put, 1, changed.data, (int)changed.len, SQLITE_STATIC);
-    sqlite3_bind_int64(put, 2, sqlite3_column_int64(get, 0));
-    sqlite3_finalize(get);
-    assert_int_equal(sqlite3_step(put), SQLITE_DONE);
-    sqlite3_finalize(put);
-    sqlite3_close(db);
-    body_buffer_fini(&changed);
+    static struct row row;
+    const int64_t add[] = {by, 0};
+    row.report = &k->reports[FIXTURE_SITE];
+    row.items[0] = (struct body_item){1, 0, add, NULL};
+    change_first_row(k, table, add_item, &row);
 }
 
 static void test_watermarks_that_move_meanwhile_are_no_difference(void **state)
