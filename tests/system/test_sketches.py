@@ -17,7 +17,7 @@ import time
 import unittest
 import urllib.parse
 
-from harness import DaemonCase, dice, draw_death, dying_at, failpoints
+from harness import EX_UNAVAILABLE, DaemonCase, dice, draw_death, dying_at, failpoints
 
 LINES = int(os.environ.get("TALLYD_LINES") or 12000)
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -311,6 +311,41 @@ class Sketches(DaemonCase):
                 self.judge(measure, buckets(moved, None, row["path"])[None], row["value"], f"{measure} of {row['path']}")
         self.verify()
         self.verify("--store-only")
+
+    def import_all(self, *events, store="tallyd.db"):
+        """Import a file for each list of events. Returns the files' names."""
+        names = [self.write(f"{chr(ord('a') + number)}.log", b"".join(map(written, those))) for number, those in enumerate(events)]
+        self.tallyd("import", "-q", "-c", "tallyd.yaml", "--decode", "logfmt", "--store", f"sqlite:{store}", *names)
+        return names
+
+    def test_a_copy_gives_the_same_answers(self):
+        self.import_all(draw(self.dice, LINES // 2, *self.span))
+        self.tallyd("admin", "copy", "sqlite:tallyd.db", "sqlite:copy.db")
+        self.assertEqual(self.answers("tallyd.db"), self.answers("copy.db"))
+        self.verify("--store-only", "--store", "sqlite:copy.db")
+
+    def test_a_forgotten_file_leaves_what_the_other_one_had(self):
+        one, two = (draw(self.dice, LINES // 4, *self.span) for _ in range(2))
+        self.import_all(one, two)
+        self.tallyd("forget", "--yes", "-c", "tallyd.yaml", "--decode", "logfmt", "b.log", status=EX_UNAVAILABLE)
+        self.assertIn("distinct(host)", self.err)
+        self.write("tallyd.yaml", config().replace(b", visitors: distinct(host)", b""))
+        self.import_all(one, two, store="both.db")
+        self.import_all(one, store="one.db")
+        self.tallyd("forget", "--yes", "-c", "tallyd.yaml", "--decode", "logfmt", "--store", "sqlite:both.db", "b.log")
+        for report, *how in ("site", "--step", "minute"), ("site", "--step", "day"), ("pages", "--filter", "path=/"):
+            self.assertEqual(*(self.ask(report, "all", *how, store=store, form="json") for store in ("one.db", "both.db")))
+        self.verify("--store-only", "--store", "sqlite:both.db")
+
+    def test_backfill_counts_what_a_report_missed(self):
+        events = draw(self.dice, LINES // 2, *self.span)
+        self.import_all(events, store="whole.db")
+        whole = config()
+        self.write("tallyd.yaml", b"".join(line for line in whole.splitlines(True) if not line.startswith(b"  pages:")))
+        self.import_all(events)
+        self.write("tallyd.yaml", whole)
+        self.tallyd("backfill", "-q", "-c", "tallyd.yaml", "--decode", "logfmt", "pages", "a.log")
+        self.assertEqual(self.answers("whole.db"), self.answers("tallyd.db"))
 
 
 if __name__ == "__main__":
