@@ -239,7 +239,7 @@ check-all: deps servers all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) 
 	@$(MAKE) FLAVOUR=asan CC=$(CLANG) all unit-build fuzz-build
 	@$(MAKE) FLAVOUR=tsan CC=$(CLANG) all unit-build
 	@$(MAKE) FLAVOUR=arm64 all unit-build
-	@tests/run.py $(RUN_LONG) $(RUN_LINT) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \
+	@tests/run.py $(SEED:%=--seed=%) $(RUN_LONG) $(RUN_LINT) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \
 	    $(call unit_runs,/asan) $(call unit_runs,/tsan,$(PLAIN)) $(call unit_runs,/arm64,$(QEMU)) $(TEST_ARM64)
 
 model: ## search the models of the ledger and of rolling up for a way to count an event twice or never

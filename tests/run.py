@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Runs test programs, each with a timeout, and prints their results.
 
-    tests/run.py [--timeout=SECONDS] TEST… [--timeout=SECONDS] TEST…
+    tests/run.py [--seed=WORD] [--timeout=SECONDS] TEST… [--timeout=SECONDS] TEST…
 
-A TEST is a command line, "[NAME=VALUE …] PROGRAM [ARGUMENT…]". A --timeout applies to the tests after it. Exit status 0
+With a --seed, each test draws its chances (TALLYD_SEED) from that word and its own command line, so that a whole run can
+be repeated. A TEST is a command line, "[NAME=VALUE …] PROGRAM [ARGUMENT…]". A --timeout applies to the tests after it. Exit status 0
 is a pass. Exit status 77 is a skip, whose reason is the last line of output. Any other status is a failure, and its
 output is shown. Tests start in the order given and run side by side, one more than there are processors, since most
 wait for a server. At the end the failures are named again, each with the end of its output. The last line counts them:
@@ -14,6 +15,7 @@ The exit status is 1 if any test failed; with CI=true in the environment also if
 """
 
 import concurrent.futures
+import hashlib
 import os
 import shlex
 import signal
@@ -30,15 +32,23 @@ running = set()
 stopping = False
 
 
+def seed_of(seed, line):
+    """The TALLYD_SEED of a command line, in 60 bits."""
+    return str(int(hashlib.sha256(f"{seed} {line}".encode()).hexdigest()[:15], 16))
+
+
 def parse(arguments):
     """[(command line, its environment, its argv, its timeout)]"""
-    tests, timeout_s = [], 120.0
+    tests, timeout_s, seed = [], 120.0, None
     for argument in arguments:
         if argument.startswith("--timeout="):
             timeout_s = float(argument.split("=", 1)[1])
             continue
+        if argument.startswith("--seed="):
+            seed = argument.split("=", 1)[1]
+            continue
         words = shlex.split(argument)
-        environment = {}
+        environment = {"TALLYD_SEED": seed_of(seed, argument)} if seed else {}
         while words and "=" in words[0].split("/")[0]:
             name, value = words.pop(0).split("=", 1)
             environment[name] = value

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A log is followed through every kind of rotation, whatever its daemon did meanwhile: each line is counted once, or told.
 
-tests/chaos/histories.py plays many more of the same histories; TALLYD_ROUNDS says how many are played here, and TALLYD_SEED which.
+tests/chaos/histories.py plays many more of the same histories; TALLYD_ROUNDS says how many are played here, and TALLYD_HISTORY which is the first.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from histories import play_all, summarize  # noqa: E402 (found only now)
 from history import History  # noqa: E402
 from rotation import Habits  # noqa: E402
 
-ROUNDS, SEED = int(os.environ.get("TALLYD_ROUNDS") or 20), int(os.environ.get("TALLYD_SEED") or 1)
+ROUNDS, SEED = int(os.environ.get("TALLYD_ROUNDS") or 20), int(os.environ.get("TALLYD_HISTORY") or 1)
 RATE, ROTATIONS, BETWEEN_S, PUT_S = 2000, 20, 0.5, 0.005  # lines a second; pause of the writer
 
 
