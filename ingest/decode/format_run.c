@@ -182,6 +182,12 @@ static inline const char *take_text(struct reading *r, size_t i, const char *p)
     return put_text(r, op, p, q, odd) ? take_literal(r, i, q) : NULL;
 }
 
+/* As in clf_any.c: a host does not begin with a quote. */
+static inline bool is_quoted_host(const struct format_op *op, const char *p)
+{
+    return *p == '"' && op->reason == REJECT_HOST;
+}
+
 static inline const char *take_word(struct reading *r, size_t i, const char *p)
 {
     const struct format_op *op = &r->f->ops[i];
@@ -194,8 +200,9 @@ static inline const char *take_word(struct reading *r, size_t i, const char *p)
         for (; q < r->end && *q != ' ' && *q != op->stop; q++)
             odd |= scan_is_odd(*q);
     }
-    if (UNLIKELY(q == p && op->field < FIELD_COUNT))
-        return refuse(r, op->reason, q);
+    bool is_empty = q == p;
+    if (UNLIKELY(is_empty ? op->field < FIELD_COUNT : is_quoted_host(op, p)))
+        return refuse(r, op->reason, p);
     return put_text(r, op, p, q, odd) ? take_literal(r, i, q) : NULL;
 }
 
@@ -376,7 +383,7 @@ static HOT const char *take_usual_word(struct reading *r, const struct format_op
     if (UNLIKELY(!op->is_usual || !r->is_long))
         return NULL;
     const char *q = scan_word(p, r->end);
-    if (UNLIKELY(q == p || q == r->end || *q != ' '))
+    if (UNLIKELY(q == p || q == r->end || *q != ' ' || is_quoted_host(op, p)))
         return NULL;
     const char *next = take_usual_literal(r, op, q);
     if (LIKELY(next != NULL))
