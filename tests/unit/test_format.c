@@ -121,6 +121,8 @@ static void test_format_apache_directives_become_fields(void **state)
         {A, "%t \"%{Host}i\" %v", T " \"a:80\" w", AT " vhost=w header_host=a:80"},
         {A, "%t \"%{Content-Type}o\" \"%{sid}C\" \"%{X}n\"", T " \"text/html; charset=x\" \"1\" \"\"",
          AT " response_content_type=text/html; charset=x cookie_sid=1(1000000)"},
+        {A, "%t %h %{SSL_PROTOCOL}x %{SSL_CIPHER}x \"%r\" %b", T " h TLSv1.2 - " R " -",
+         AT " host=h " REQUEST " ssl_ssl_protocol=TLSv1.2"},
         {A, "%s%%%t", "200%" T, AT " status=200"},
     };
     check_rows(rows, COUNT_OF(rows));
