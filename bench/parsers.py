@@ -3,9 +3,10 @@
 public parsers are read; and so is each line of the logs in a folder, if one is given. Writes tables into bench/RESULTS.md.
 
 A log NAME may have a file NAME.decode beside it, which has its steps as of --decode. Otherwise `tallyd detect` says them. Lines of Apache's
-or nginx's formats are judged by apachelogs (`pip install apachelogs`), the others by Python's own csv and split."""
+or nginx's formats are judged by apachelogs (`pip install apachelogs`), others by Python's own csv."""
 
 import argparse
+import bz2
 import collections
 import csv
 import datetime
@@ -70,12 +71,15 @@ def w3c_judge():
             if line.startswith(b"#Fields:"):
                 names[:] = line.decode().split()[1:]
             return None
-        words = line.split(b" ")
-        if len(words) != len(names):
-            raise Refused
+        text = line.decode("latin-1")
+        words = next(csv.reader([text], delimiter="\t" if "\t" in text else " "), [])
         row = dict(zip(names, words))
-        found = {W3C[name]: word for name, word in row.items() if name in W3C and word != b"-"}
-        found["at"] = datetime.datetime.fromisoformat(f"{row['date'].decode()}T{row['time'].decode()}+00:00")
+        if len(words) != len(names) or not {"date", "time"} <= set(row):
+            raise Refused
+        found = {W3C[name]: word.encode("latin-1") for name, word in row.items() if name in W3C and word not in ("", "-")}
+        found["at"] = datetime.datetime.fromisoformat(f"{row['date']}T{row['time']}+00:00")
+        if "path" in found:
+            found["path"] = found["path"].partition(b"?")[0]
         return found
 
     return judge
@@ -100,7 +104,7 @@ def judge_of(decode):
     if decode in SHIPPED or decode.startswith("apache:"):
         return apache_judge(SHIPPED.get(decode) or decode.removeprefix("apache:")), "apachelogs"
     if decode == "w3c":
-        return w3c_judge(), "Python's split"
+        return w3c_judge(), "Python's csv"
     if decode.startswith("tsv:"):
         return tsv_judge(decode.removeprefix("tsv:").split(",")), "Python's csv"
     return None, "none"
@@ -109,7 +113,7 @@ def judge_of(decode):
 # ---- logs
 
 def read_lines(path):
-    with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+    with {".gz": gzip.open, ".bz2": bz2.open}.get(os.path.splitext(path)[1], open)(path, "rb") as file:
         return [line.removesuffix(b"\n").removesuffix(b"\r") for line in file.read().removesuffix(b"\n").split(b"\n")]
 
 
@@ -167,14 +171,14 @@ def compare(tallyd, path):
             counts["directive" if wanted is None and own["result"] != "event" else "different"] += 1
         elif wanted == "refused":
             counts["judge"] += 1
-            wrong.append((number, ["refused by the judge"]))
         else:
             names = differing(wanted, values_of(own, line, by == "apachelogs"), known) if judge else []
             counts["different" if names else "same"] += 1
             if names:
                 wrong.append((number, names))
     told = "; ".join(f"{count:,} `{reason}`" for reason, count in reasons.most_common())
-    refused = f"{counts['both'] + counts['tallyd']:,}" + (f" ({counts['tallyd']:,} by tallyd alone): {told}" if told else "")
+    refused = f"{counts['both'] + counts['tallyd']:,}" + (f" ({counts['tallyd']:,} by tallyd alone)" if told and judge else "")
+    refused += f": {told}" if told else ""
     row = [f"{len(lines):,}", f"`{decode}`", by, f"{counts['same'] + counts['directive']:,}", refused, f"{counts['judge']:,}",
            f"{counts['different']:,}" if judge else "not judged"]
     return row, wrong
@@ -229,7 +233,7 @@ def run_all(arguments, work):
         text += "\n\nWhole logs, line by line; both mean the same by absent, `-` and an empty text.\n\n" + logs
         for line in bad[:20]:
             measure.say(NAME, "different: " + line)
-    return bad, text
+    return bad, f"{text}\n\n{datetime.date.today()}"
 
 
 def parse_arguments():
