@@ -182,12 +182,6 @@ static inline const char *take_text(struct reading *r, size_t i, const char *p)
     return put_text(r, op, p, q, odd) ? take_literal(r, i, q) : NULL;
 }
 
-/* As in clf_any.c: a host does not begin with a quote. */
-static inline bool is_quoted_host(const struct format_op *op, const char *p)
-{
-    return *p == '"' && op->reason == REJECT_HOST;
-}
-
 static inline const char *take_word(struct reading *r, size_t i, const char *p)
 {
     const struct format_op *op = &r->f->ops[i];
@@ -200,8 +194,7 @@ static inline const char *take_word(struct reading *r, size_t i, const char *p)
         for (; q < r->end && *q != ' ' && *q != op->stop; q++)
             odd |= scan_is_odd(*q);
     }
-    bool is_empty = q == p;
-    if (UNLIKELY(is_empty ? op->field < FIELD_COUNT : is_quoted_host(op, p)))
+    if (UNLIKELY(q == p ? op->field < FIELD_COUNT : *p == '"' && op->reason == REJECT_HOST)) /* see clf.h */
         return refuse(r, op->reason, p);
     return put_text(r, op, p, q, odd) ? take_literal(r, i, q) : NULL;
 }
@@ -383,7 +376,7 @@ static HOT const char *take_usual_word(struct reading *r, const struct format_op
     if (UNLIKELY(!op->is_usual || !r->is_long))
         return NULL;
     const char *q = scan_word(p, r->end);
-    if (UNLIKELY(q == p || q == r->end || *q != ' ' || is_quoted_host(op, p)))
+    if (UNLIKELY(q == p || q == r->end || *q != ' ' || *p == '"'))
         return NULL;
     const char *next = take_usual_literal(r, op, q);
     if (LIKELY(next != NULL))

@@ -194,8 +194,8 @@ static void test_format_nginx_variables_become_fields(void **state)
          "x_request_id=7(7000000)"},
         {N, "$msec $request_uri", "1 /a?b", "1970-01-01T00:00:01.000Z target=/a?b path=/a"},
         {N,
-         "[$time_local] $request_time [$proxy_upstream_name] [$proxy_alternative_upstream_name] $upstream_addr "
-         "$upstream_response_length $upstream_response_time $upstream_status $req_id",
+         "[$time_local] $request_time [$proxy_upstream_name] [$proxy_alternative_upstream_name] "
+         "$upstream_addr $upstream_response_length $upstream_response_time $upstream_status $req_id",
          "[10/Oct/2000:13:55:36 -0700] 0.050 [default-web-80] [] 10.0.0.1:80 : 10.0.0.2:80 5 : 7 0.1 : 0.2 "
          "502 : 200 7521",
          AT " duration=0.050(50000) upstream_duration=0.3(300000) upstream_addr=10.0.0.2:80 "
