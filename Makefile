@@ -340,6 +340,9 @@ bench-prom: all ## judge PromQL by the engine of Prometheus: 30,000 random expre
 bench-fields: all build/traffic build/bench_derived ## measure what derived fields cost an event, into the same file
 	@python3 bench/fields.py
 
+bench-parsers: all ## compare with independent parsers, and with the logs in LOGS=folder if that is given, into the same file
+	@python3 bench/parsers.py $(if $(LOGS),--logs $(LOGS))
+
 bench-sketches: all build/traffic build/bench_hot ## measure what histograms and distinct counts cost, into the same file
 	@python3 bench/sketches.py
 
@@ -443,7 +446,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-sketches bench-web format bench-schemas image bench-builds bench-install \
+.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-parsers bench-prealloc bench-prom bench-sizing bench-sketches bench-web format bench-schemas image bench-builds bench-install \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -8,7 +8,9 @@
  *
  * User   : may hold spaces and brackets; it ends before the first well-formed time that a quote follows. "-"
  *          is absent, and so are two quotes: Apache writes an empty user so. In auto, no word of it is "-"
- *          behind a logname, nor does the host end with a comma: then something stands before the host.
+ *          behind a logname, nor does the host end with a comma, nor has the logname a dot or colon: then
+ *          something stands before the host, or is the host.
+ * Host   : begins with no quote. Servers escape quotes, so one begins a text of several words.
  * Cut    : a user agent without its closing quote ends with the line. Real logs have such lines, and every
  *          number stands before it. Any other field cut off is a reject.
  * Cost   : one pass, no allocation, no copy; the minutes and zones of two times are cached.

@@ -70,6 +70,12 @@ static COLD bool has_dash(const char *p, const char *end)
     return has || (end - p > 4 && memmem(p, (size_t)(end - p), " - ", 3) != NULL);
 }
 
+/* A name with a dot, or an address. It is no logname, but the host, or the server's name. */
+static COLD bool is_host_like(const char *p, const char *end)
+{
+    return memchr(p, '.', (size_t)(end - p)) != NULL || memchr(p, ':', (size_t)(end - p)) != NULL;
+}
+
 /* Takes logname, user and time. The user ends at the first " [" that a time follows; without one, a
  * reject. */
 static COLD const char *take_identity(struct clf *c, struct reading *r, const char *p)
@@ -78,7 +84,7 @@ static COLD const char *take_identity(struct clf *c, struct reading *r, const ch
     if (user == NULL || user == p)
         return refuse(r, REJECT_IDENTITY, user == NULL ? r->end : p);
     put_if_present(r, FIELD_LOGNAME, p, user, scan_has_odd(p, user));
-    user++;
+    const char *logname_end = user++;
     struct reject first = {REJECT_COUNT, 0};
     for (const char *q = user; (q = memchr(q, ' ', (size_t)(r->end - q))) != NULL; q++) {
         if (q == user || r->end - q < 2 || q[1] != '[')
@@ -89,6 +95,8 @@ static COLD const char *take_identity(struct clf *c, struct reading *r, const ch
              * mostly "-", is a word of the user. So does a list of addresses: then the host ends with ','. */
             if (c->format == CLF_AUTO && *p != '-' && (p[-2] == ',' || has_dash(user, q)))
                 return refuse(r, REJECT_IDENTITY, user);
+            if (c->format == CLF_AUTO && is_host_like(p, logname_end))
+                return refuse(r, REJECT_IDENTITY, p);
             if (q - user != 2 || memcmp(user, "\"\"", 2) != 0) /* which Apache writes for an empty user */
                 put_if_present(r, FIELD_USER, user, q, scan_has_odd(user, q));
             return next;
@@ -288,7 +296,7 @@ static HOT const char *take_host(struct reading *r, const char *p, const char *c
     bool odd = false;
     for (; UNLIKELY(clean < r->end && *clean != ' '); clean++)
         odd |= scan_is_odd(*clean);
-    if (UNLIKELY(clean == p))
+    if (UNLIKELY(clean == p || *p == '"')) /* servers escape quotes, so this one begins no host */
         return refuse(r, REJECT_HOST, p);
     if (UNLIKELY(clean == r->end))
         return refuse(r, REJECT_IDENTITY, clean);
@@ -365,15 +373,18 @@ static COLD bool take_vhost_line(struct clf *c, const struct reading *empty, con
         return c->format == CLF_AUTO ? take_line(c, &r, p, p, CLF_AUTO) : !!refuse(&r, REJECT_HOST, at);
     put_if_present(&r, FIELD_VHOST, p, colon, scan_has_odd(p, colon));
     put(&r, FIELD_PORT, colon + 1, at - 1, false);
-    if (take_line(c, &r, at, at, CLF_COMBINED))
-        return true;
-    if (c->format == CLF_VHOST_COMBINED)
-        return false;
-    struct reject as_vhost = *r.why;
+    bool good = take_line(c, &r, at, at, CLF_COMBINED);
+    const uint64_t both = (uint64_t)1 << FIELD_HOST | (uint64_t)1 << FIELD_LOGNAME;
+    /* "host:5000 - frank smith [": the "-" is no host. */
+    bool is_moved = (r.present & both) == (uint64_t)1 << FIELD_LOGNAME;
+    if (c->format == CLF_VHOST_COMBINED || (good && !is_moved))
+        return good;
+    struct reject as_vhost = good ? (struct reject){0} : *r.why;
     r = *empty;
     if (take_line(c, &r, p, p, CLF_AUTO))
         return true;
-    *r.why = as_vhost;
+    if (!good)
+        *r.why = as_vhost;
     return false;
 }
 

@@ -69,8 +69,8 @@ static const struct tables all_tables __attribute__((aligned(32))) = {
     .space = ALL(' '),
     .question = ALL('?'),
     .quoted = TWICE(0, 0, '"', 0, 0, 0, 0, 0, 0, 0, 0, 0, '\\', 0, 0, 0x7F),
-    .word = TWICE(' ', 0, 0, 0, 0, 0, 0, 0, 0, 0, ':', 0, '\\', 0, 0, 0x7F),
-    .long_word = TWICE(' ', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '\\', 0, 0, 0x7F),
+    .word = TWICE(' ', 0, '"', 0, 0, 0, 0, 0, 0, 0, ':', 0, '\\', 0, 0, 0x7F),
+    .long_word = TWICE(' ', 0, '"', 0, 0, 0, 0, 0, 0, 0, 0, 0, '\\', 0, 0, 0x7F),
     .zero = TWICE('0', '0', '0', '0', '0', '0', '0', '0'),
     .above_9 = TWICE(0x76, 0x76, 0x76, 0x76, 0x76, 0x76, 0x76, 0x76), /* sets the sign of 10 and more */
     .weights_10 = TWICE(10, 1, 10, 1, 10, 1, 10, 1),
@@ -225,8 +225,8 @@ static HOT const char *take_user_and_time(struct reading *r, const char *p)
     uint32_t found = (uint32_t)_mm256_movemask_epi8(stops(r, user, load256(r->tables->long_word)));
     const char *end = user + first_bit(found), *next = end + 1 + CLF_TIME_BYTES;
     if (load16(p) != load16("- ") || found == 0 || next + 2 >= r->last + WINDOW || *end != ' ' ||
-        end - user < 2 || load16(user) == load16("\"\"") ||
-        !clf_time_cached(r->clf->minutes, end + 1, &r->ev->at_ms) || load16(next) != load16(" \""))
+        end - user < 2 || !clf_time_cached(r->clf->minutes, end + 1, &r->ev->at_ms) ||
+        load16(next) != load16(" \""))
         return NULL;
     put(r, FIELD_USER, user, end);
     r->present |= BIT(USER);

@@ -48,6 +48,9 @@ static const struct item_type directives[] = {
     {"{Referer}i", ITEM_TEXT, "referrer", 0, NULL, 0},
     {"{User-Agent}i", ITEM_TEXT, "agent", 0, NULL, 0},
     {"{Host}i", ITEM_PATH, "vhost", 1, "header_host", 0},
+    {"{SSL_PROTOCOL}x", ITEM_WORD, "ssl_ssl_protocol", 0, NULL,
+     0}, /* without quotes in httpd's ssl_request_log */
+    {"{SSL_CIPHER}x", ITEM_WORD, "ssl_ssl_cipher", 0, NULL, 0},
     {"{X-Forwarded-For}i", ITEM_LIST, "x_forwarded_for", 0, NULL, 0},
 };
 

@@ -55,6 +55,13 @@ static const struct item_type variables[] = {
     {"request_completion", ITEM_WORD, "request_completion", 0, NULL, 0},
     {"ssl_protocol", ITEM_WORD, "ssl_protocol", 0, NULL, 0},
     {"ssl_cipher", ITEM_WORD, "ssl_cipher", 0, NULL, 0},
+    {"proxy_upstream_name", ITEM_ADDRESS, "proxy_upstream_name", 0, NULL, 0}, /* these of ingress-nginx */
+    {"proxy_alternative_upstream_name", ITEM_ADDRESS, "proxy_alternative_upstream_name", 0, NULL, 0},
+    {"req_id", ITEM_ADDRESS, "req_id", 0, NULL, 0},
+    {"namespace", ITEM_ADDRESS, "namespace", 0, NULL, 0},
+    {"ingress_name", ITEM_ADDRESS, "ingress_name", 0, NULL, 0},
+    {"service_name", ITEM_ADDRESS, "service_name", 0, NULL, 0},
+    {"service_port", ITEM_ADDRESS, "service_port", 0, NULL, 0},
     {"http2", ITEM_WORD, "http2", 0, NULL, 0},
     {"http3", ITEM_WORD, "http3", 0, NULL, 0},
 };

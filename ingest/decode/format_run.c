@@ -194,8 +194,8 @@ static inline const char *take_word(struct reading *r, size_t i, const char *p)
         for (; q < r->end && *q != ' ' && *q != op->stop; q++)
             odd |= scan_is_odd(*q);
     }
-    if (UNLIKELY(q == p && op->field < FIELD_COUNT))
-        return refuse(r, op->reason, q);
+    if (UNLIKELY(q == p ? op->field < FIELD_COUNT : *p == '"' && op->reason == REJECT_HOST)) /* see clf.h */
+        return refuse(r, op->reason, p);
     return put_text(r, op, p, q, odd) ? take_literal(r, i, q) : NULL;
 }
 
@@ -376,7 +376,7 @@ static HOT const char *take_usual_word(struct reading *r, const struct format_op
     if (UNLIKELY(!op->is_usual || !r->is_long))
         return NULL;
     const char *q = scan_word(p, r->end);
-    if (UNLIKELY(q == p || q == r->end || *q != ' '))
+    if (UNLIKELY(q == p || q == r->end || *q != ' ' || *p == '"'))
         return NULL;
     const char *next = take_usual_literal(r, op, q);
     if (LIKELY(next != NULL))

@@ -113,9 +113,10 @@ static const char *check_fields(struct metric_line *m, const char *p, struct rej
 
 bool influx_begin(struct metric_line *m, struct arena *memory, struct reject *why)
 {
-    const char *p = find_stop(m->p, m->end, ",= ");
-    if (p == m->p || *m->p == '#' || (p < m->end && *p == '=')) /* so logfmt is not taken for it */
-        return metric_line_refuse(m, REJECT_INFLUX, *m->p == '#' ? m->p : p, why);
+    const char *p = find_stop(m->p, m->end, NAME_SPECIALS);
+    const char *equals = p < m->end && *p == ',' ? NULL : memchr(m->p, '=', (size_t)(p - m->p));
+    if (p == m->p || *m->p == '#' || equals != NULL) /* without tags, it may be logfmt */
+        return metric_line_refuse(m, REJECT_INFLUX, *m->p == '#' ? m->p : equals != NULL ? equals : p, why);
     m->name = metric_line_unescape(slice_of(m->p, (size_t)(p - m->p)), NAME_SPECIALS, memory);
     while (p < m->end && *p == ',') {
         struct slice key;

@@ -134,6 +134,10 @@ class Formats(Case):
                 time.sleep(0.05)
         self.fail("the server does not listen")
 
+    def check_logged(self, events):
+        print(f"{self.id().rpartition('_')[2]}: {len(events):,} of {REQUESTS:,} requests logged", flush=True)
+        self.assertGreater(len(events), REQUESTS * 0.9)
+
     def log_requests(self, argv):
         with subprocess.Popen(argv, cwd=self.dir, stdin=subprocess.DEVNULL, start_new_session=True) as process:
             try:
@@ -166,7 +170,6 @@ class Formats(Case):
         return counted
 
     def compare(self, events, counted):
-        self.assertGreater(len(events), REQUESTS * 0.9)
         for (report, measure), got in counted.items():
             want = collections.Counter()
             for event in events:
@@ -200,6 +203,7 @@ server {{ listen 127.0.0.1:{self.port}; server_name w.example; root {self.path("
         for line in self.read("judge.log").splitlines():
             event = json.loads(line.decode("latin-1"))
             events.append(self.complete({name: value.encode("latin-1") for name, value in event.items()}))
+        self.check_logged(events)
         for name, text in NGINX_FORMATS.items():
             counted = self.rows(name, "{nginx: %s}" % json.dumps(f"log_format {name} {text};"))
             self.compare(events, counted)
@@ -243,6 +247,7 @@ Require valid-user
             event = dict(zip(APACHE_JUDGE, line.split(b"\t"), strict=True))
             event["user"] = event["user"] if event["user"] != b'""' else b""  # Apache writes an empty user so
             events.append(self.complete({name: unescape_apache(value) for name, value in event.items()}))
+        self.check_logged(events)
         for name, text in quoted.items():
             counted = self.rows(name, "{apache: %s}" % json.dumps(f'LogFormat "{text}" {name}'))
             self.compare(events, counted)

@@ -121,6 +121,8 @@ static void test_format_apache_directives_become_fields(void **state)
         {A, "%t \"%{Host}i\" %v", T " \"a:80\" w", AT " vhost=w header_host=a:80"},
         {A, "%t \"%{Content-Type}o\" \"%{sid}C\" \"%{X}n\"", T " \"text/html; charset=x\" \"1\" \"\"",
          AT " response_content_type=text/html; charset=x cookie_sid=1(1000000)"},
+        {A, "%t %h %{SSL_PROTOCOL}x %{SSL_CIPHER}x \"%r\" %b", T " h TLSv1.2 - " R " -",
+         AT " host=h " REQUEST " ssl_ssl_protocol=TLSv1.2"},
         {A, "%s%%%t", "200%" T, AT " status=200"},
     };
     check_rows(rows, COUNT_OF(rows));
@@ -191,6 +193,16 @@ static void test_format_nginx_variables_become_fields(void **state)
          "1970-01-01T00:00:01.000Z bytes=5 x_forwarded_for=a, b bytes_received=6(6000000) "
          "x_request_id=7(7000000)"},
         {N, "$msec $request_uri", "1 /a?b", "1970-01-01T00:00:01.000Z target=/a?b path=/a"},
+        {N,
+         "[$time_local] $request_time [$proxy_upstream_name] [$proxy_alternative_upstream_name] "
+         "$upstream_addr $upstream_response_length $upstream_response_time $upstream_status $req_id",
+         "[10/Oct/2000:13:55:36 -0700] 0.050 [default-web-80] [] 10.0.0.1:80 : 10.0.0.2:80 5 : 7 0.1 : 0.2 "
+         "502 : 200 7521",
+         AT " duration=0.050(50000) upstream_duration=0.3(300000) upstream_addr=10.0.0.2:80 "
+            "upstream_status=200(200000000) proxy_upstream_name=default-web-80 "
+            "upstream_response_length=12(12000000) req_id=7521(7521000000)"},
+        {N, "[$time_local] [$proxy_upstream_name] $upstream_addr $req_id",
+         "[10/Oct/2000:13:55:36 -0700] [] - 7521", AT " req_id=7521(7521000000)"},
     };
     check_rows(rows, COUNT_OF(rows));
 }
@@ -203,6 +215,7 @@ static void test_format_lines_that_do_not_fit_are_rejected(void **state)
         {A, combined, "", "reject empty 1"},
         {A, combined, "\r", "reject empty 1"},
         {A, combined, "h", "reject identity 2"},
+        {A, combined, "\"10.0.0.1\" - - " T " " R " 200 1 \"-\" \"-\" 5", "reject host 1"},
         {A, combined, "h - - " T " \"GET / HTTP/1.1 200 1", "reject unterminated 36"},
         {A, combined, "h - - " T " " R " 20 1 \"-\" \"-\" 5", "reject status 58"},
         {A, combined, "h - - " T " " R " 200 x \"-\" \"-\" 5", "reject bytes 60"},
