@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "ingest/file/archive_head.h"
+#include "ingest/file/foreign_head.h"
 #include "ingest/file/input_unpack.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ struct input {
     int next_fd;             /* the first file found at its path after it; -1: none yet */
     struct stat next;
     int64_t position, raw_position;
-    struct archive_head head;
+    struct foreign_head head;
     char last[LAST_BYTES]; /* the last bytes before `position`, if it is plain */
     size_t last_len;
     bool was_at_end;         /* the last read found the end */
@@ -319,10 +319,9 @@ bool input_read(struct input *in, void *buf, size_t cap, size_t *got, struct err
                    ? false
                    : err_prefix(e, "%s: cannot unpack past byte %lld", in->name, (long long)in->position);
     }
-    const char *archive = archive_head_take(&in->head, in->position, buf, *got);
-    if (archive != NULL)
-        return err_set(e, EX_DATAERR, "%s is a %s archive, expected a log: unpack it first", in->name,
-                       archive);
+    const char *foreign = foreign_head_take(&in->head, in->position, buf, *got);
+    if (foreign != NULL)
+        return err_set(e, EX_DATAERR, "%s %s", in->name, foreign);
     in->position += (int64_t)*got;
     return true;
 }
