@@ -6,6 +6,7 @@ import argparse
 import itertools
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -17,12 +18,19 @@ NAME = "bench-formats"
 COMBINED = '%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i"'
 AT_MOST = 1.5
 
-# What it is, the format (None: the built-in one), what comes before and behind each line of the log, and whether AT_MOST counts.
-FORMATS = (("combined, built in", None, b"", b"", False),
-           ("combined, compiled", COMBINED, b"", b"", True),
-           ("combined and two quoted fields", COMBINED + ' "%{X-Forwarded-For}i" "%{Host}i"', b"", b' "10.1.2.3" "www.example.org"', False),
-           ("combined and `%D`, made seconds", COMBINED + " %D", b"", b" 1234", False),
-           ("`%D` before combined: by the ops alone", "%D " + COMBINED, b"1234 ", b"", False))
+COMBINED_LINE = re.compile(rb'(\S+) (\S+) (\S+) (\[[^]]*\]) ("(?:[^"\\]|\\.)*") (\S+) (\S+) ("(?:[^"\\]|\\.)*") ("(?:[^"\\]|\\.)*")')
+OTHERS = {"%v": b"www.example.org", "%D": b"1234", '"%{X-Forwarded-For}i"': b'"10.1.2.3"', '"%{Host}i"': b'"www.example.org"'}
+
+# What it is, the format (None: the built-in one), and whether AT_MOST counts.
+FORMATS = (("combined, built in", None, False),
+           ("combined, compiled", COMBINED, True),
+           ("the time first", '%t %h %l %u "%r" %>s %b "%{Referer}i" "%{User-Agent}i"', True),
+           ("`%v` before combined", "%v " + COMBINED, True),
+           ("the request behind its status and size", '%h %l %u %t %>s %b "%r" "%{Referer}i" "%{User-Agent}i"', True),
+           ("backwards, from the agent to the host", '"%{User-Agent}i" "%{Referer}i" %b %>s "%r" %t %u %l %h', True),
+           ("combined and two quoted fields", COMBINED + ' "%{X-Forwarded-For}i" "%{Host}i"', False),
+           ("combined and `%D`, made seconds", COMBINED + " %D", False),
+           ("`%D` before combined", "%D " + COMBINED, False))
 
 
 # A request as OpenTelemetry's conventions have it; MESSAGE_RECORDS of them are in a message.
@@ -80,12 +88,13 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def write_log(path, arguments, before, behind):
-    """The lines with which a day of `make bench` begins, each with these around it."""
+def write_log(path, arguments, text):
+    """The lines with which a day of `make bench` begins, laid out by this format."""
     argv = [os.path.join(arguments.build, "traffic"), "--lines", str(arguments.lines), "--seed", "1", "--start", tallyd_module.DAY[0]]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as traffic, open(path, "wb") as out:
         for line in itertools.islice(traffic.stdout, 2 * arguments.hot_lines):
-            out.write(before + line[:-1] + behind + b"\n")
+            found = dict(zip(COMBINED.split(" "), COMBINED_LINE.fullmatch(line[:-1]).groups()), **OTHERS)
+            out.write(b" ".join(found[directive] for directive in text.split(" ")) + b"\n")
         traffic.kill()
 
 
@@ -93,9 +102,9 @@ def run_all(arguments, work):
     ta = tallyd_module.Tallyd(arguments.build, work)
     path = os.path.join(work, "log")
     rows, first, wrong = [["format", "instructions a line", "of the built-in", f"at most {AT_MOST} ×"]], None, []
-    for name, text, before, behind, is_bound in FORMATS:
+    for name, text, is_bound in FORMATS:
         measure.say(NAME, name)
-        write_log(path, arguments, before, behind)
+        write_log(path, arguments, text or COMBINED)
         found = ta.instructions_per_line(path, work, arguments.hot_lines, text)
         first = first or found
         verdict = "" if not is_bound else "reached" if found <= AT_MOST * first else "missed"

@@ -129,14 +129,7 @@ static const char *source_label(const struct config *c)
 static void log_started(const struct run *run)
 {
     char store[LOG_QUOTE_BYTES], source[LOG_QUOTE_BYTES];
-    struct text databases = {0};
-    derive_print(&run->config->derive, "", &databases);
-    for (char *line = databases.ptr, *end; line != NULL && *line != '\0'; line = end + 1) {
-        end = strchr(line, '\n');
-        *end = '\0';
-        log_info("database", "is=%s", log_quote(line, store));
-    }
-    text_fini(&databases);
+    service_log_data(&run->config->derive);
     log_info("started", "store=%s source=%s listen=%s", log_quote(run->service.store.ptr, store),
              log_quote(source_label(run->config), source), service_address(&run->service));
 }

@@ -144,6 +144,16 @@ static bool take_missing(struct verify *v, const struct seen *k, size_t *not_giv
     return true;
 }
 
+/* Fields of lists and databases depend on their builds. */
+static void print_data(const struct derive *d)
+{
+    struct text lines = {0};
+    derive_print(d, "recounted by ", &lines);
+    if (lines.len > 0)
+        printf("%sif another build counted, fields that are made by these may differ\n", lines.ptr);
+    text_fini(&lines);
+}
+
 /* Print a table of the sources that are not whole. */
 static void list_missing(const struct seen *k)
 {
@@ -178,6 +188,8 @@ static int say_result(const struct verify *v, const struct seen *k, size_t not_g
         printf(" (of %s of them some events are missing), %s not judged",
                units_number((int64_t)v->bounded, a), units_number((int64_t)v->unjudged, b));
     printf(": %s differences\n", units_number((int64_t)v->differences, c));
+    if (v->differences > 0)
+        print_data(&v->config->derive);
     if (v->differences > 0)
         return EXIT_DIFFERENCES;
     return not_given > 0                      ? EXIT_NOT_GIVEN

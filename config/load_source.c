@@ -182,8 +182,7 @@ static void refuse_messages(struct load *ld, const struct pair *pr, const struct
     text_fini(&origin);
 }
 
-/* Refuses steps that need a file, or a message. The #Fields: of another message is not found again after a
- * restart. */
+/* Refuses steps that need a file, or a message. */
 static void refuse_steps(struct load *ld, const struct pair *pr, const struct config_source *source)
 {
     const char *binary = decode_binary_name(&source->decode);
@@ -193,7 +192,8 @@ static void refuse_steps(struct load *ld, const struct pair *pr, const struct co
     if (source->type == SOURCE_KAFKA && decode_heeds_directives(&source->decode) &&
         source->decode.parts[0] == '\0')
         document_problem(ld->d, pr->key->start_mark, pr->path,
-                         "found w3c without names, expected them with type: kafka: {w3c: date time c-ip}");
+                         "found w3c without names, expected them with type: kafka, since the #Fields: of "
+                         "another message is not found again after a restart: {w3c: date time c-ip}");
 }
 
 static bool ask_for_schema(struct load *ld, const struct decode *d, struct err *e)

@@ -33,7 +33,8 @@
     X(LOGFMT, "logfmt", "expected keys and values, as time=2000-10-10T20:55:36Z status=200 msg=\"text\"")    \
     X(COLUMNS, "columns", "expected as many columns as there are names, with separators between them")       \
     X(FIELDS, "fields",                                                                                      \
-      "no #Fields: with date and time holds here: name the fields, as w3c: date time c-ip")                  \
+      "no #Fields: with date and time holds here, or a message has another one than the configuration: "     \
+      "name the fields, as w3c: date time c-ip")                                                             \
     X(REGEX, "regex", "the line does not match the regular expression of decode as a whole")                 \
     X(INFLUX, "influx", "expected the line protocol, as cpu,host=a usage_idle=97.5 1286720242000000000")     \
     X(STATSD, "statsd", "expected NAME:VALUE|TYPE, as page.hits:1|c|@0.1|#host:a")                           \

@@ -84,6 +84,7 @@ void lane_block(struct lane *l, struct chain *chain, const struct block *b, size
     struct decoder *decoder = chain_decoder(chain); /* NULL: records are no plain lines */
     const char *p = b->data, *end = p + b->len;
     bool sees_all = chain_heeds_directives(chain);
+    chain_flush(chain);
     if (sees_all)
         chain_set_directive(chain, text_slice(&b->directive));
     while (p < end) {
@@ -104,7 +105,6 @@ void lane_block(struct lane *l, struct chain *chain, const struct block *b, size
             lane_reject(l, chain, &r, line, why);
     }
     lane_add(l); /* the events' slices point into the block */
-    chain_flush(chain);
 }
 
 void lane_hand_over(struct lane *l, struct part *part)

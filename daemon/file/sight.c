@@ -35,7 +35,8 @@ static bool continues(const struct family_file *file, const struct known_file *f
     if (len != f->tail_len || hash != f->tail_hash)
         return false;
     block_init(&block, IDENTITY_TAIL_BYTES_MAX);
-    *has_more = file->is_packed ? reader_next(rd, &block, -1, &ignored) != READER_END : file->size > f->to;
+    *has_more =
+        file->is_packed ? reader_next(rd, &block, -1, &ignored) != READER_END : reader_peek(rd, 1).len > 0;
     block_fini(&block);
     return true;
 }

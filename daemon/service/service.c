@@ -135,8 +135,39 @@ static void log_reload(const struct reload *found)
                  log_quote(found->restart.ptr, quoted));
 }
 
-/* `said` becomes what is said to the one who asked: problems, and what needs a restart. */
-static bool reload(struct service *sv, struct text *said)
+void service_log_data(const struct derive *d)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    struct text lines = {0};
+    derive_print(d, "", &lines);
+    for (char *line = lines.ptr, *end; line != NULL && *line != '\0'; line = end + 1) {
+        end = strchr(line, '\n');
+        *end = '\0';
+        log_info("database", "is=%s", log_quote(line, quoted));
+    }
+    text_fini(&lines);
+}
+
+/* Reads lists and databases anew. */
+static bool reload_data(struct service *sv, struct text *said)
+{
+    struct err e;
+    bool is_new;
+    char quoted[LOG_QUOTE_BYTES];
+    if (!derive_reload(&sv->options.config->derive, &is_new, &e)) {
+        log_error("database_failed", "error=%s next=\"the lists and databases in use stay\"",
+                  log_quote(e.text, quoted));
+        text_printf(said, "%s: the lists and databases in use stay\n", e.text);
+        return false;
+    }
+    if (is_new)
+        service_log_data(&sv->options.config->derive);
+    return true;
+}
+
+/* `said` becomes what is said to the one who asked: problems, and what needs a restart. False: there are
+ * problems. *is_taken: the keys are those of the new configuration. */
+static bool reload(struct service *sv, struct text *said, bool *is_taken)
 {
     struct reload found;
     if (sv->options.config_file == NULL) {
@@ -157,7 +188,8 @@ static bool reload(struct service *sv, struct text *said)
     text_fini(&found.taken);
     text_fini(&found.restart);
     config_free(next);
-    return true;
+    *is_taken = true;
+    return reload_data(sv, said);
 }
 
 /* Warn once if all lines are rejected: most likely the decoding is wrong, while all else looks well. */
@@ -178,13 +210,14 @@ static void tell_rejected(struct service *sv)
 static bool reload_and_tell(struct service *sv)
 {
     struct text said = {0};
+    bool is_taken = false;
     notify_reloading(&sv->notify);
-    bool is_good = reload(sv, &said);
+    bool is_good = reload(sv, &said, &is_taken);
     notify_reloaded(
         &sv->notify); /* before the answer: systemd must not wait for it once its command has ended */
     control_answer(&sv->control, is_good, text_slice(&said));
     text_fini(&said);
-    return is_good;
+    return is_taken;
 }
 
 bool service_tick(struct service *sv)

@@ -45,5 +45,7 @@ void service_fini(struct service *sv);
 bool service_serve(struct service *sv, struct err *e) MUST_CHECK;
 /* Address of page and API, or "none". */
 const char *service_address(const struct service *sv);
+/* Logs which lists and databases are open. */
+void service_log_data(const struct derive *d);
 /* Returns true if the configuration was read again: its reloadable keys may differ. */
 bool service_tick(struct service *sv);

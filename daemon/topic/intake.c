@@ -314,6 +314,8 @@ bool intake_count(struct intake *in, size_t n, int64_t now_ms)
     bool good = true;
     if (in->feed.open.range_count == 0)
         feed_begin(&in->feed, now_ms);
+    for (size_t i = 0; i < in->topic_count; i++)
+        chain_flush(in->chains[i]);
     for (size_t i = 0; i < n && good && !in->has_failed; i++) {
         if (!take_message(in, in->messages[i]))
             in->messages[i] = NULL;
@@ -321,8 +323,6 @@ bool intake_count(struct intake *in, size_t n, int64_t now_ms)
             good = seal_early(in, now_ms);
     }
     end_run(in); /* events and tail point into the messages, which are released now */
-    for (size_t i = 0; i < in->topic_count; i++)
-        chain_flush(in->chains[i]);
     for (size_t i = 0; i < n; i++) {
         if (in->messages[i] != NULL)
             rd_kafka_message_destroy(in->messages[i]);

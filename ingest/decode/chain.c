@@ -195,6 +195,12 @@ bool chain_heeds_directives(const struct chain *c)
     return decode_heeds_directives(c->decode);
 }
 
+/* Are the names of a #Fields: forgotten at the record's end? Those of a file hold for the lines behind it. */
+static bool forgets_directives(const struct chain *c)
+{
+    return c->text != NULL && (c->record->partition != RECORD_NO_PARTITION || !chain_heeds_directives(c));
+}
+
 bool chain_knows_schema(struct chain *c, const struct record *r)
 {
     return c->schema == NULL || r->value.len > c->line_max || schema_step_knows(c->schema, r);
@@ -208,7 +214,7 @@ void chain_start(struct chain *c, const struct record *r)
     c->depth = 0;
     level_start(&c->levels[0], r->value);
     c->levels[0].is_done = c->is_tombstone;
-    if (c->text != NULL && (r->partition != RECORD_NO_PARTITION || !chain_heeds_directives(c)))
+    if (forgets_directives(c))
         text_step_reset(c->text);
     if (c->values != NULL)
         metric_line_reset(c->values);
@@ -341,6 +347,8 @@ static enum chain_result next_event_parts(struct chain *c, struct level *l, stru
     bool is_directive = c->kinds[c->depth] == STEP_W3C && text_step_heed(c->text, line, too_long);
     if (too_long)
         return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+    if (is_directive && l->is_done && forgets_directives(c) && text_step_has_idle_names(c->text))
+        return refuse(why, REJECT_FIELDS, 1); /* the next records would be read by the wrong names */
     if (is_directive)
         return CHAIN_DIRECTIVE;
     if (!text_step_event(c->text, line, &c->memory, ev, why))

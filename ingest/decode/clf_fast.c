@@ -22,24 +22,11 @@ bool clf_fast_decode(struct decoder *d, struct slice line, struct event *ev, str
     return clf_decode_any(d, line, ev, why);
 }
 
-const char *clf_fast_begin(const struct clf *c, struct slice line, unsigned quotes, struct event *ev)
-{
-    (void)c, (void)line, (void)quotes, (void)ev;
-    return NULL;
-}
-
 #else
 
-#include "base/load.h"
 #include "ingest/decode/clf_request.h"
-#include "ingest/decode/clf_time.h"
+#include "ingest/decode/window.h"
 
-#include <immintrin.h>
-
-#define AVX2 __attribute__((target("avx2,bmi,bmi2")))
-#define HOT  inline __attribute__((always_inline)) AVX2
-
-#define WINDOW         64
 #define TIME_BYTES     (CLF_NOBODY_BYTES + CLF_TIME_BYTES + 2) /* with the opening quote behind it */
 #define LINE_MIN       (32 + TIME_BYTES + 2) /* host of 31 bytes, a space, the time, a byte, "\r" */
 #define PROTOCOL_BYTES 9                     /* " HTTP/1.1" */
@@ -56,16 +43,7 @@ const char *clf_fast_begin(const struct clf *c, struct slice line, unsigned quot
 #define ALL(c) TWICE(c, c, c, c, c, c, c, c, c, c, c, c, c, c, c, c)
 #define NO     (-1)
 
-/* Constants to compare bytes with, 32 bytes at a time. */
-struct tables {
-    signed char space[32], question[32];
-    signed char quoted[32], word[32], long_word[32]; /* marks by low nibble, for stops() */
-    signed char zero[16], above_9[16], weights_10[16];
-    short weights_100[8], weights_10000[8];
-    signed char columns[9][16]; /* shuffles by number of the size's digits, for take_numbers() */
-};
-
-static const struct tables all_tables __attribute__((aligned(32))) = {
+const struct window_tables window_tables __attribute__((aligned(32))) = {
     .space = ALL(' '),
     .question = ALL('?'),
     .quoted = TWICE(0, 0, '"', 0, 0, 0, 0, 0, 0, 0, 0, 0, '\\', 0, 0, 0x7F),
@@ -94,57 +72,19 @@ struct reading {
     const char *last; /* start of the line's last window */
     struct event *ev;
     uint32_t present;
-    const struct tables *tables;
+    const struct window_tables *tables;
     __m256i space, quoted; /* tables that stay in registers */
 };
 
-static HOT __m128i load128(const void *p)
-{
-    return _mm_loadu_si128(p);
-}
-
-static HOT __m256i load256(const void *p)
-{
-    return _mm256_loadu_si256(p);
-}
-
-/* The number of the lowest bit; 64: there is none. */
-static HOT size_t first_bit(uint64_t bits)
-{
-    return _tzcnt_u64(bits);
-}
-
-/* The number of the highest bit. Pre: there is one. */
-static HOT size_t last_bit(uint64_t bits)
-{
-    return 63 - (size_t)__builtin_clzll(bits);
-}
-
-/* A bit for each negative byte. */
-static HOT uint64_t signs(__m256i low, __m256i high)
-{
-    return (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32 | (uint32_t)_mm256_movemask_epi8(low);
-}
-
-/* Makes a byte negative if it is in `marks`, or odd (scan.h). `marks` has one byte per low nibble. For a byte
- * below 0x80, the shuffle selects the mark of its low nibble, and the two are compared. The other odd bytes
- * are less than a space; bytes of 0x80 and above, because they are negative. */
 static HOT __m256i stops(const struct reading *r, const char *p, __m256i marks)
 {
-    __m256i v = load256(p), equal = _mm256_cmpeq_epi8(_mm256_shuffle_epi8(marks, v), v);
-    return _mm256_or_si256(equal, _mm256_subs_epi8(v, r->space));
+    return window_stops(p, marks, r->space);
 }
 
 /* A bit for each of the WINDOW bytes at `p`: is it a quote or odd? */
 static HOT uint64_t quoted_stops(const struct reading *r, const char *p)
 {
-    return signs(stops(r, p, r->quoted), stops(r, p + 32, r->quoted));
-}
-
-static HOT uint64_t questions(const struct reading *r, const char *p)
-{
-    __m256i mark = load256(r->tables->question);
-    return signs(_mm256_cmpeq_epi8(mark, load256(p)), _mm256_cmpeq_epi8(mark, load256(p + 32)));
+    return window_signs(stops(r, p, r->quoted), stops(r, p + 32, r->quoted));
 }
 
 /* The first quote or odd byte from `p` on. One exists: the quote at the line's end. Pre: p is before it. */
@@ -176,7 +116,7 @@ static HOT const char *take_long_host(struct reading *r, const char *p, const si
 {
     if (p > r->last)
         return NULL;
-    uint64_t found = signs(stops(r, p, load256(marks)), stops(r, p + 32, load256(marks)));
+    uint64_t found = window_signs(stops(r, p, load256(marks)), stops(r, p + 32, load256(marks)));
     const char *end = p + first_bit(found);
     if (found == 0 || *end != ' ' || end - p < 2 || end >= r->last + WINDOW - 1 - TIME_BYTES)
         return NULL;
@@ -233,21 +173,11 @@ static HOT const char *take_user_and_time(struct reading *r, const char *p)
     return next + 2;
 }
 
-/* Compares "- - [05/Jan/2026:00:00:00 +0000]" at once, except the second. */
-static HOT bool is_in_minute(const struct clf_minute *m, const char *p, int64_t *at_ms)
-{
-    __m256i same = _mm256_cmpeq_epi8(load256(p), load256(m->text));
-    const char *second = p + CLF_NOBODY_BYTES + CLF_TIME_SECOND;
-    uint32_t spared = UINT32_C(3) << (CLF_NOBODY_BYTES + CLF_TIME_SECOND);
-    unsigned tens = (unsigned char)second[0] - '0', ones = (unsigned char)second[1] - '0';
-    *at_ms = m->start_ms + (tens * 10 + ones) * 1000;
-    return ((uint32_t)_mm256_movemask_epi8(same) | spared) == UINT32_MAX && tens <= 5 && ones <= 9;
-}
-
 static HOT const char *take_time(struct reading *r, const char *p)
 {
     const struct clf_minute *m = r->clf->minutes;
-    if (UNLIKELY(!is_in_minute(&m[0], p, &r->ev->at_ms)) && !is_in_minute(&m[1], p, &r->ev->at_ms))
+    if (UNLIKELY(!window_is_in_minute(&m[0], p, 0, &r->ev->at_ms)) &&
+        !window_is_in_minute(&m[1], p, 0, &r->ev->at_ms))
         return take_user_and_time(r, p);
     p += TIME_BYTES;
     return load16(p - 2) == load16(" \"") ? p : NULL;
@@ -275,7 +205,7 @@ static HOT const char *take_request(struct reading *r, const char *p)
     if (LIKELY(found != 0)) { /* its lowest bit, moved to the target's end, ends the search for '?', too */
         q = p + first_bit(found);
         end = q - PROTOCOL_BYTES;
-        path_end = p + first_bit(questions(r, p) | (found & -found) >> PROTOCOL_BYTES);
+        path_end = p + first_bit(window_questions(r->tables, p) | (found & -found) >> PROTOCOL_BYTES);
     } else {
         if (UNLIKELY(p > r->last + WINDOW - 4)) /* the line ends too soon to look at a method */
             return NULL;
@@ -302,29 +232,23 @@ static HOT const char *take_request(struct reading *r, const char *p)
     return q;
 }
 
-/* Takes "\" 200 2326 \"" at the request's closing quote. A shuffle aligns both numbers in columns, ones below
- * ones. Then three multiplications add neighbours up: ones with tens, and so on. The load begins two bytes
- * early, so that it can end with the longest size, or with a short line. */
+/* Takes "\" 200 2326 \"" at the request's closing quote. The load begins two bytes early, so that it can end
+ * with the longest size, or with a short line. */
 static HOT const char *take_numbers(struct reading *r, const char *p)
 {
-    const struct tables *t = r->tables;
     if (UNLIKELY(p > r->last + WINDOW - NUMBERS_BYTES))
         return NULL;
-    __m128i v = _mm_xor_si128(load128(p - 2), load128(t->zero));
-    uint32_t others = (uint32_t)_mm_movemask_epi8(_mm_adds_epu8(v, load128(t->above_9)));
-    size_t digits = first_bit(others >> 8 | 1u << 8);
-    const char *end = p + 6 + digits;
-    if ((others & 0x70) != 0 || load16(p) != load16("\" ") || p[5] != ' ' || end > r->last + WINDOW - 4)
+    int64_t status, size;
+    size_t digits = window_numbers(r->tables, p + 2, &status, &size);
+    if (digits > 8 || load16(p) != load16("\" "))
         return NULL;
-    v = _mm_shuffle_epi8(v, load128(t->columns[digits]));
-    v = _mm_maddubs_epi16(v, load128(t->weights_10));
-    v = _mm_madd_epi16(v, load128(t->weights_100));
-    v = _mm_madd_epi16(_mm_packus_epi32(v, v), load128(t->weights_10000));
-    uint64_t both = (uint64_t)_mm_cvtsi128_si64(v);
+    const char *end = p + 6 + digits;
+    if (end > r->last + WINDOW - 4)
+        return NULL;
     put(r, FIELD_STATUS, p + 2, p + 5);
     put(r, FIELD_BYTES, p + 6, end);
-    r->ev->number[FIELD_STATUS] = (int64_t)(both >> 32);
-    r->ev->number[FIELD_BYTES] = (uint32_t)both;
+    r->ev->number[FIELD_STATUS] = status;
+    r->ev->number[FIELD_BYTES] = size;
     if (UNLIKELY(digits == 0)) {
         if (*end++ != '-')
             return NULL;
@@ -372,7 +296,7 @@ static HOT bool read_fast(const struct clf *c, struct slice line, struct event *
     if (UNLIKELY(end[-2] == '"')) /* so is the agent */
         return false;
     const char *last = end - WINDOW;
-    const struct tables *t = &all_tables;
+    const struct window_tables *t = &window_tables;
     __asm__("" : "+r"(last), "+r"(t)); /* stops the compiler from recomputing both at each use */
     struct reading r = {c, last, ev, FAST_FIELDS, t, load256(t->space), load256(t->quoted)};
     if ((p = take_host(&r, p)) == NULL || (p = take_time(&r, p)) == NULL)
@@ -393,23 +317,6 @@ AVX2 bool clf_fast_decode(struct decoder *d, struct slice line, struct event *ev
         return true;
     c->slow_count++;
     return clf_decode_any(d, line, ev, why);
-}
-
-/* If the quote found does not end the agent, the text before it has too many quotes or too few. */
-AVX2 const char *clf_fast_begin(const struct clf *c, struct slice line, unsigned quotes, struct event *ev)
-{
-    if (UNLIKELY(line.len < LINE_MIN))
-        return NULL;
-    const char *last = slice_end(line) - WINDOW;
-    __m256i quote = _mm256_set1_epi8('"');
-    uint64_t found =
-        signs(_mm256_cmpeq_epi8(quote, load256(last)), _mm256_cmpeq_epi8(quote, load256(last + 32)));
-    for (; quotes > 0 && found != 0; quotes--)
-        found ^= UINT64_C(1) << last_bit(found);
-    if (UNLIKELY(found == 0))
-        return NULL;
-    const char *end = last + last_bit(found);
-    return read_fast(c, slice_of(line.ptr, (size_t)(end + 1 - line.ptr)), ev) ? end : NULL;
 }
 
 #endif

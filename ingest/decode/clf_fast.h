@@ -19,8 +19,3 @@ bool clf_fast_can_run(void);
 
 /* Decodes any line; the format is not CLF_COMMON. */
 bool clf_fast_decode(struct decoder *d, struct slice line, struct event *ev, struct reject *why);
-/* Decodes the beginning of a line with more fields, which have `quotes` quotes, at most CLF_FAST_QUOTES_MAX,
- * all in the last 64 bytes. Returns the quote that ends the agent; NULL: the line is not usual, nothing is
- * known of it. It takes times from the cache only. */
-#define CLF_FAST_QUOTES_MAX 6
-const char *clf_fast_begin(const struct clf *c, struct slice line, unsigned quotes, struct event *ev);

@@ -66,7 +66,6 @@ struct format_op {
     uint16_t spec, spec_len;       /* OP_TIME_SPEC: in the pool */
     uint64_t first,
         mask;      /* the literal's first bytes, to compare eight at once; the mask clears the others */
-    bool is_usual; /* a field before '"' or, if it is a word, before a space */
     int32_t scale; /* OP_NUMBER: millionths of the field's unit in one; see also the times */
     bool is_time;  /* of several times, the event's; of OP_TIME_SPEC all are */
 };
@@ -74,10 +73,8 @@ struct format_op {
 struct format {
     enum format_server server;
     enum format_escape escape;
-    bool is_builtin;         /* `builtin` reads the same lines */
-    enum clf_format builtin; /* also of begin_ops */
-    uint8_t begin_ops;       /* ops that `builtin` reads alike, up to the quote behind the agent; 0: none */
-    uint8_t begin_quotes;    /* number of quotes behind that quote */
+    bool is_builtin; /* `builtin` reads the same lines */
+    enum clf_format builtin;
     bool has_time;
     bool is_assembled; /* the time consists of OP_TIME_SPEC and OP_TIME_FRACTION */
     uint64_t fields;   /* bit per enum field that events may have */

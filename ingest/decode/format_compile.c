@@ -1,6 +1,5 @@
 #include "base/suggest.h"
 #include "base/text.h"
-#include "ingest/decode/format_begin.h"
 #include "ingest/decode/format_item.h"
 
 #include <stdio.h>
@@ -403,19 +402,15 @@ static void add_fields(struct format *f, const struct format_op *op)
         f->fields |= of_target | (op->kind == OP_REQUEST ? of_request : 0);
 }
 
-/* Prepares what format_run.c's short cuts need. */
-static void set_short_cuts(struct format_op *op, struct slice literal)
+/* Prepares what format_fast.c compares. */
+static void set_first(struct format_op *op, struct slice literal)
 {
     char first[sizeof op->first] = {0}, mask[sizeof op->mask] = {0};
     size_t len = literal.len < sizeof first ? literal.len : sizeof first;
-    bool is_text = op->kind == OP_TEXT || op->kind == OP_REQUEST;
     memcpy(first, literal.ptr, len);
     memset(mask, 0xFF, len);
     memcpy(&op->first, first, sizeof first);
     memcpy(&op->mask, mask, sizeof mask);
-    op->is_usual = op->field != FORMAT_NO_FIELD && op->field != FIELD_USER && literal.len <= sizeof first &&
-                   op->stop_at == 0 &&
-                   ((is_text && op->stop == '"') || (op->kind == OP_WORD && op->stop == ' '));
 }
 
 /* Adds the op of item *i and of the literal behind it; *i moves to the last of them. */
@@ -441,7 +436,7 @@ static bool add_item(struct compiler *c, size_t *i)
     }
     op->literal = add_to_pool(c->f, literal);
     op->literal_len = (uint16_t)literal.len;
-    set_short_cuts(op, literal);
+    set_first(op, literal);
     if (find_stop(ITEM_TEXT, c->items->escape, literal) < literal.len)
         c->loose = NULL;
     return true;
@@ -504,7 +499,7 @@ static void choose_time(struct format *f)
 
 /* ---- the built-in formats */
 
-/* Finds the built-in format that reads the same lines to the same fields, or their beginning. */
+/* Finds the built-in format that reads the same lines to the same fields. */
 static void find_builtin(struct format *f)
 {
 #define COMMON   " [time] \"request\" status bytes"
@@ -525,14 +520,10 @@ static void find_builtin(struct format *f)
         text_add(&shape, f->pool + op->literal, op->literal_len);
     }
     for (size_t i = 0; i < COUNT_OF(shapes) && f->escape == ESCAPE_LOG; i++) {
-        size_t len = strlen(shapes[i].shape);
-        if (shapes[i].format == CLF_COMMON ? !slice_is(text_slice(&shape), shapes[i].shape)
-                                           : !slice_begins(text_slice(&shape), slice_text(shapes[i].shape)))
+        if (!slice_is(text_slice(&shape), shapes[i].shape))
             continue;
-        f->is_builtin = shape.len == len;
+        f->is_builtin = true;
         f->builtin = shapes[i].format;
-        if (shapes[i].format != CLF_COMMON)
-            format_begin_note(f, slice_of(shape.ptr + len, shape.len - len));
     }
     text_fini(&shape);
 }

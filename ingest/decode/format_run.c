@@ -8,51 +8,53 @@
 #include "ingest/decode/format_value.h"
 #include "ingest/scan.h"
 
-/* As in clf_any.c: the fast path is inlined into one function, so that struct reading stays in registers. */
-#define HOT  inline __attribute__((always_inline))
 #define COLD __attribute__((noinline, cold))
 
 /* A line being read. Functions called take_… put the field of an op at `p` and return the byte behind it, or
  * NULL with the reject written. */
 struct reading {
+    struct format_place at;
     struct format_run *run;
     const struct format *f;
-    const char *start, *end;
-    struct event *ev;
     struct reject *why;
-    bool is_long;                   /* the line has SCAN_STEP bytes */
-    uint64_t present, odd, numeric; /* the event's bits, until the line is known to be good */
+    uint64_t odd; /* the event's bits, until the line is known to be good */
 };
+
+/* Has the line SCAN_STEP bytes? */
+static inline bool is_long(const struct reading *r)
+{
+    return r->at.end - r->at.start >= SCAN_STEP;
+}
 
 static COLD const char *refuse(const struct reading *r, enum reject_reason reason, const char *at)
 {
-    *r->why = (struct reject){reason, (size_t)(at - r->start) + 1};
+    *r->why = (struct reject){reason, (size_t)(at - r->at.start) + 1};
     return NULL;
 }
 
 /* ---- fields */
 
-static HOT void put(struct reading *r, int f, const char *from, const char *to, bool odd)
+static inline void put(struct reading *r, int f, const char *from, const char *to, bool odd)
 {
-    r->ev->field[f] = slice_of(from, (size_t)(to - from));
-    r->present |= (uint64_t)1 << f;
+    r->at.ev->field[f] = slice_of(from, (size_t)(to - from));
+    r->at.present |= (uint64_t)1 << f;
     r->odd |= (uint64_t)odd << f;
 }
 
-static HOT void put_number(struct reading *r, int f, struct slice text, int64_t value)
+static inline void put_number(struct reading *r, int f, struct slice text, int64_t value)
 {
     put(r, f, text.ptr, slice_end(text), false);
-    r->ev->number[f] = value;
-    r->numeric |= (uint64_t)1 << f;
+    r->at.ev->number[f] = value;
+    r->at.numeric |= (uint64_t)1 << f;
 }
 
 /* Puts a text. An own field has a number if its text is one. */
-static HOT void put_any(struct reading *r, int f, const char *from, const char *to, bool odd)
+static inline void put_any(struct reading *r, int f, const char *from, const char *to, bool odd)
 {
     put(r, f, from, to, odd);
     if (f >= FIELD_COUNT && *from <= '9' &&
-        decimal_parse(slice_of(from, (size_t)(to - from)), &r->ev->number[f]) == DECIMAL_OK)
-        r->numeric |= (uint64_t)1 << f;
+        decimal_parse(slice_of(from, (size_t)(to - from)), &r->at.ev->number[f]) == DECIMAL_OK)
+        r->at.numeric |= (uint64_t)1 << f;
 }
 
 static void put_target(struct reading *r, const char *from, const char *to, bool odd)
@@ -109,7 +111,7 @@ static COLD const char *refuse_literal(const struct reading *r, size_t i, const 
     const struct format_op *op = &r->f->ops[i];
     const char *literal = r->f->pool + op->literal;
     size_t k = 0;
-    while (k + 1 < op->literal_len && p + k < r->end && p[k] == literal[k])
+    while (k + 1 < op->literal_len && p + k < r->at.end && p[k] == literal[k])
         k++;
     bool leads = op->kind != OP_NOTHING && i + 1 < r->f->op_count;
     return refuse(r, (enum reject_reason)op[leads ? 1 : 0].reason, p + k);
@@ -121,7 +123,7 @@ static inline const char *take_literal(const struct reading *r, size_t i, const 
     const struct format_op *op = &r->f->ops[i];
     const char *literal = r->f->pool + op->literal;
     size_t len = op->literal_len;
-    if (UNLIKELY((size_t)(r->end - p) < len))
+    if (UNLIKELY((size_t)(r->at.end - p) < len))
         return refuse_literal(r, i, p);
     for (size_t k = 0; k < len; k++) { /* mostly one to three bytes */
         if (UNLIKELY(p[k] != literal[k]))
@@ -136,11 +138,11 @@ static inline const char *take_literal(const struct reading *r, size_t i, const 
 static inline const char *find_quote(const struct reading *r, const char *p, bool *odd)
 {
     for (;;) {
-        p = r->is_long ? scan_quoted(p, r->end, '"') : scan_quoted_bytes(p, r->end, '"');
-        if (LIKELY(p == r->end || *p == '"'))
+        p = is_long(r) ? scan_quoted(p, r->at.end, '"') : scan_quoted_bytes(p, r->at.end, '"');
+        if (LIKELY(p == r->at.end || *p == '"'))
             return p;
         *odd |= scan_is_odd(*p);
-        p += *p == '\\' && r->end - p >= 2 && r->f->escape != ESCAPE_NONE ? 2 : 1;
+        p += *p == '\\' && r->at.end - p >= 2 && r->f->escape != ESCAPE_NONE ? 2 : 1;
     }
 }
 
@@ -157,21 +159,21 @@ static inline const char *take_text(struct reading *r, size_t i, const char *p)
     const struct format_op *op = &r->f->ops[i];
     bool odd = false;
     const char *q;
-    if (r->end - p > 2 && is_empty_user(op, p, p + 2) && p[2] == op->stop)
+    if (r->at.end - p > 2 && is_empty_user(op, p, p + 2) && p[2] == op->stop)
         return take_literal(r, i, p + 2);
     if (LIKELY(op->stop == '"')) {
         q = find_quote(r, p, &odd);
     } else if (op->stop != '\0') {
-        q = format_value_find(p, r->end, op->stop, r->f->escape != ESCAPE_NONE, &odd);
+        q = format_value_find(p, r->at.end, op->stop, r->f->escape != ESCAPE_NONE, &odd);
     } else {
-        odd = scan_has_odd(p, r->end);
-        return put_text(r, op, p, r->end, odd) ? r->end : NULL;
+        odd = scan_has_odd(p, r->at.end);
+        return put_text(r, op, p, r->at.end, odd) ? r->at.end : NULL;
     }
-    if (UNLIKELY(q == r->end)) {
+    if (UNLIKELY(q == r->at.end)) {
         if (may_be_cut(r, i))
             return put_text(r, op, p, q, odd) ? q : NULL;
-        return op->stop == '"' && p > r->start && p[-1] == '"' ? refuse(r, REJECT_UNTERMINATED, p - 1)
-                                                               : refuse(r, op->reason, q);
+        return op->stop == '"' && p > r->at.start && p[-1] == '"' ? refuse(r, REJECT_UNTERMINATED, p - 1)
+                                                                  : refuse(r, op->reason, q);
     }
     if (UNLIKELY(op->stop_at > 0)) {
         if (q - p < op->stop_at)
@@ -187,11 +189,11 @@ static inline const char *take_word(struct reading *r, size_t i, const char *p)
     const struct format_op *op = &r->f->ops[i];
     const char *q = p;
     bool odd = false;
-    if (LIKELY(r->is_long && op->stop == ' ')) {
-        while ((q = scan_word(q, r->end)) < r->end && *q != ' ')
+    if (LIKELY(is_long(r) && op->stop == ' ')) {
+        while ((q = scan_word(q, r->at.end)) < r->at.end && *q != ' ')
             odd |= scan_is_odd(*q++);
     } else {
-        for (; q < r->end && *q != ' ' && *q != op->stop; q++)
+        for (; q < r->at.end && *q != ' ' && *q != op->stop; q++)
             odd |= scan_is_odd(*q);
     }
     if (UNLIKELY(q == p ? op->field < FIELD_COUNT : *p == '"' && op->reason == REJECT_HOST)) /* see clf.h */
@@ -204,7 +206,7 @@ static const char *take_name(struct reading *r, size_t i, const char *p)
 {
     const struct format_op *op = &r->f->ops[i];
     const char *q = p, *colon = NULL;
-    for (; q < r->end && *q != ' ' && *q != '"'; q++) {
+    for (; q < r->at.end && *q != ' ' && *q != '"'; q++) {
         if (*q == ':')
             colon = q;
     }
@@ -217,7 +219,7 @@ static const char *take_name(struct reading *r, size_t i, const char *p)
 static const char *take_list(struct reading *r, size_t i, const char *p)
 {
     const char *q = p;
-    while (q < r->end && *q != '"' && (*q != ' ' || (q > p && q[-1] == ',')))
+    while (q < r->at.end && *q != '"' && (*q != ' ' || (q > p && q[-1] == ',')))
         q++;
     return put_text(r, &r->f->ops[i], p, q, scan_has_odd(p, q)) ? take_literal(r, i, q) : NULL;
 }
@@ -227,17 +229,17 @@ static const char *take_list(struct reading *r, size_t i, const char *p)
 static inline const char *take_status(struct reading *r, size_t i, const char *p)
 {
     const struct format_op *op = &r->f->ops[i];
-    if (LIKELY(r->end - p >= 3 && format_value_is_digit(p[0]) && format_value_is_digit(p[1]) &&
+    if (LIKELY(r->at.end - p >= 3 && format_value_is_digit(p[0]) && format_value_is_digit(p[1]) &&
                format_value_is_digit(p[2]))) {
         if (op->field != FORMAT_NO_FIELD) {
             int64_t value = (p[0] - '0') * 100 + (p[1] - '0') * 10 + (p[2] - '0');
             put_number(r, op->field, slice_of(p, 3), op->field < FIELD_COUNT ? value : value * EVENT_SCALE);
         }
         p += 3;
-    } else if (p < r->end && *p == '-') {
+    } else if (p < r->at.end && *p == '-') {
         p++;
     } else {
-        while (p < r->end && format_value_is_digit(*p))
+        while (p < r->at.end && format_value_is_digit(*p))
             p++;
         return refuse(r, op->reason, p);
     }
@@ -249,9 +251,9 @@ static inline const char *take_bytes(struct reading *r, size_t i, const char *p)
     const struct format_op *op = &r->f->ops[i];
     const char *from = p;
     int64_t value = 0;
-    unsigned digits = r->end - p >= 8 ? clf_number_digits(p, &value) : 0;
+    unsigned digits = r->at.end - p >= 8 ? clf_number_digits(p, &value) : 0;
     p += digits;
-    for (value = digits > 0 ? value : 0; p < r->end && format_value_is_digit(*p); p++) {
+    for (value = digits > 0 ? value : 0; p < r->at.end && format_value_is_digit(*p); p++) {
         value = value * 10 + (*p - '0');
         if (value > EVENT_NUMBER_MAX)
             return refuse(r, op->reason, p);
@@ -260,7 +262,7 @@ static inline const char *take_bytes(struct reading *r, size_t i, const char *p)
         if (op->field != FORMAT_NO_FIELD)
             put_number(r, op->field, slice_of(from, (size_t)(p - from)),
                        op->field < FIELD_COUNT ? value : value * EVENT_SCALE);
-    } else if (p < r->end && *p == '-') {
+    } else if (p < r->at.end && *p == '-') {
         p++;
     } else {
         return refuse(r, op->reason, p);
@@ -271,7 +273,7 @@ static inline const char *take_bytes(struct reading *r, size_t i, const char *p)
 static const char *take_number(struct reading *r, size_t i, const char *p)
 {
     const struct format_op *op = &r->f->ops[i];
-    const char *q = format_value_number_end(p, r->end);
+    const char *q = format_value_number_end(p, r->at.end);
     struct slice text = slice_of(p, (size_t)(q - p));
     int64_t value;
     if (op->field == FIELD_PORT) { /* just a text */
@@ -294,7 +296,7 @@ static const char *take_sum(struct reading *r, size_t i, const char *p)
 {
     const struct format_op *op = &r->f->ops[i];
     struct format_sum sum;
-    if (!format_value_add_up(&p, r->end, &sum))
+    if (!format_value_add_up(&p, r->at.end, &sum))
         return refuse(r, op->reason, p);
     if (sum.count > 0 && op->field != FORMAT_NO_FIELD)
         put_number(r, op->field, sum.count == 1 ? sum.last : format_value_print(r->run->memory, sum.value),
@@ -307,13 +309,13 @@ static const char *take_last(struct reading *r, size_t i, const char *p)
     const char *from, *last = p, *last_end = p;
     do {
         from = p;
-        while (p < r->end && (unsigned char)*p > ' ' && *p != ',' && *p != '"')
+        while (p < r->at.end && (unsigned char)*p > ' ' && *p != ',' && *p != '"')
             p++;
         if (p - from != 1 || *from != '-') {
             last = from;
             last_end = p;
         }
-    } while (format_value_skip_separator(&p, r->end));
+    } while (format_value_skip_separator(&p, r->at.end));
     return put_text(r, &r->f->ops[i], last, last_end, scan_has_odd(last, last_end)) ? take_literal(r, i, p)
                                                                                     : NULL;
 }
@@ -324,11 +326,11 @@ static inline const char *take_time(struct reading *r, size_t i, const char *p)
 {
     const struct format_op *op = &r->f->ops[i];
     struct format_clock *k = &r->run->clock;
-    if (LIKELY(op->kind == OP_TIME_CLF && op->is_time && r->end - p >= CLF_TIME_BYTES &&
+    if (LIKELY(op->kind == OP_TIME_CLF && op->is_time && r->at.end - p >= CLF_TIME_BYTES &&
                clf_time_cached(k->minutes, p, &k->at_ms)))
         return take_literal(r, i, p + CLF_TIME_BYTES);
     enum reject_reason reason;
-    const char *at, *next = format_clock_take(k, r->f, op, p, r->end, &reason, &at);
+    const char *at, *next = format_clock_take(k, r->f, op, p, r->at.end, &reason, &at);
     return next != NULL ? take_literal(r, i, next) : refuse(r, reason, at);
 }
 
@@ -338,8 +340,8 @@ static inline const char *take_user(struct reading *r, size_t i, const char *p)
     const struct format_op *op = &r->f->ops[i];
     const char *literal = r->f->pool + op->literal;
     struct reject first = {REJECT_COUNT, 0};
-    for (const char *q = p; (q = memchr(q, literal[0], (size_t)(r->end - q))) != NULL; q++) {
-        if (q == p || (size_t)(r->end - q) < op->literal_len || memcmp(q, literal, op->literal_len) != 0)
+    for (const char *q = p; (q = memchr(q, literal[0], (size_t)(r->at.end - q))) != NULL; q++) {
+        if (q == p || (size_t)(r->at.end - q) < op->literal_len || memcmp(q, literal, op->literal_len) != 0)
             continue;
         const char *next = take_time(r, i + 1, q + op->literal_len);
         if (next != NULL)
@@ -353,148 +355,10 @@ static inline const char *take_user(struct reading *r, size_t i, const char *p)
     return NULL;
 }
 
-/* ---- the fast path */
-
-/* The functions called take_usual_… return NULL without a reject if they leave the op to the others. */
-
-/* Takes a literal of up to eight bytes that is not at the line's end. */
-static HOT const char *take_usual_literal(const struct reading *r, const struct format_op *op, const char *p)
-{
-    if (UNLIKELY(r->end - p < (ptrdiff_t)sizeof op->first))
-        return NULL;
-    return LIKELY(((load64(p) ^ op->first) & op->mask) == 0) ? p + op->literal_len : NULL;
-}
-
-static HOT void put_if_present(struct reading *r, int f, const char *from, const char *to)
-{
-    if (!event_is_absent(from, to))
-        put_any(r, f, from, to, false);
-}
-
-static HOT const char *take_usual_word(struct reading *r, const struct format_op *op, const char *p)
-{
-    if (UNLIKELY(!op->is_usual || !r->is_long))
-        return NULL;
-    const char *q = scan_word(p, r->end);
-    if (UNLIKELY(q == p || q == r->end || *q != ' ' || *p == '"'))
-        return NULL;
-    const char *next = take_usual_literal(r, op, q);
-    if (LIKELY(next != NULL))
-        put_if_present(r, op->field, p, q);
-    return next;
-}
-
-static HOT const char *take_usual_text(struct reading *r, const struct format_op *op, const char *p)
-{
-    if (UNLIKELY(!op->is_usual || !r->is_long))
-        return p < r->end && *p == '-' && op->stop != '\0' && op->literal_len <= sizeof op->first
-                   ? take_usual_literal(r, op, p + 1) /* it is absent */
-                   : NULL;
-    const char *q = scan_quoted(p, r->end, '"');
-    if (UNLIKELY(q == r->end || *q != '"'))
-        return NULL;
-    const char *next = q + 1 == r->end && op->literal_len == 1 ? q + 1 : take_usual_literal(r, op, q);
-    if (LIKELY(next != NULL))
-        put_if_present(r, op->field, p, q);
-    return next;
-}
-
-static HOT const char *take_usual_request(struct reading *r, const struct format_op *op, const char *p)
-{
-    struct clf_request http;
-    if (UNLIKELY(!op->is_usual || !r->is_long))
-        return NULL;
-    const char *q = scan_quoted(p, r->end, '?'), *question = q;
-    if (q < r->end && *q == '?')
-        q = scan_quoted(q + 1, r->end, '"');
-    if (UNLIKELY(q == r->end || *q != '"' || !clf_request_split(p, q, &http)))
-        return NULL;
-    const char *next = take_usual_literal(r, op, q);
-    if (UNLIKELY(next == NULL))
-        return NULL;
-    put(r, FIELD_REQUEST, p, q, false);
-    put(r, FIELD_METHOD, p, http.target - 1, false);
-    put(r, FIELD_TARGET, http.target, http.target_end, false);
-    question = question < http.target_end ? question : http.target_end;
-    struct slice path = clf_request_path_before(http.target, question);
-    put(r, FIELD_PATH, path.ptr, slice_end(path), false);
-    if (http.target_end < q)
-        put(r, FIELD_PROTOCOL, http.target_end + 1, q, false);
-    return next;
-}
-
-static HOT const char *take_usual_time(struct reading *r, const struct format_op *op, const char *p)
-{
-    struct format_clock *k = &r->run->clock;
-    if (UNLIKELY(op->kind != OP_TIME_CLF || !op->is_time || r->end - p < CLF_TIME_BYTES ||
-                 op->literal_len > sizeof op->first || !clf_time_cached(k->minutes, p, &k->at_ms)))
-        return NULL;
-    return take_usual_literal(r, op, p + CLF_TIME_BYTES);
-}
-
-/* Takes a user that is absent, and the time behind it. */
-static HOT const char *take_usual_user(struct reading *r, const struct format_op *op, const char *p)
-{
-    if (UNLIKELY(op->literal_len != 1 || r->end - p < 2 || p[0] != '-' ||
-                 p[1] != (char)*(r->f->pool + op->literal)))
-        return NULL;
-    return take_usual_time(r, op + 1, p + 2);
-}
-
-static HOT const char *take_usual_status(struct reading *r, const struct format_op *op, const char *p)
-{
-    int64_t value;
-    if (UNLIKELY(p == r->start || p[-1] != ' ' || r->end - p < 8 || op->field != FIELD_STATUS ||
-                 op->literal_len > sizeof op->first || !clf_number_status(p - 1, &value)))
-        return NULL;
-    put(r, FIELD_STATUS, p, p + 3, false);
-    r->ev->number[FIELD_STATUS] = value;
-    return take_usual_literal(r, op, p + 3);
-}
-
-static HOT const char *take_usual_bytes(struct reading *r, const struct format_op *op, const char *p)
-{
-    int64_t value;
-    unsigned digits = LIKELY(r->end - p >= SCAN_STEP) ? clf_number_digits(p, &value) : 0;
-    if (UNLIKELY(digits == 0 || op->field != FIELD_BYTES || op->literal_len > sizeof op->first ||
-                 format_value_is_digit(p[digits])))
-        return NULL;
-    put(r, FIELD_BYTES, p, p + digits, false);
-    r->ev->number[FIELD_BYTES] = value;
-    return take_usual_literal(r, op, p + digits);
-}
-
-/* Takes the op's field and literal if they are usual; goes on to the last op that it took. */
-static HOT const char *take_usual(struct reading *r, const struct format_op **at, const char *p)
-{
-    const struct format_op *op = *at;
-    const char *next;
-    switch ((enum format_op_kind)op->kind) {
-    case OP_WORD:
-        return take_usual_word(r, op, p);
-    case OP_TEXT:
-        return take_usual_text(r, op, p);
-    case OP_REQUEST:
-        return take_usual_request(r, op, p);
-    case OP_USER:
-        next = take_usual_user(r, op, p);
-        *at += next != NULL;
-        return next;
-    case OP_TIME_CLF:
-        return take_usual_time(r, op, p);
-    case OP_STATUS:
-        return take_usual_status(r, op, p);
-    case OP_BYTES:
-        return take_usual_bytes(r, op, p);
-    default:
-        return NULL;
-    }
-}
-
 /* ---- lines */
 
 /* Takes any op. */
-static __attribute__((noinline)) const char *take_any(struct reading *r, size_t *i, const char *p)
+static const char *take_any(struct reading *r, size_t *i, const char *p)
 {
     switch ((enum format_op_kind)r->f->ops[*i].kind) {
     case OP_NOTHING:
@@ -529,70 +393,64 @@ static __attribute__((noinline)) const char *take_any(struct reading *r, size_t 
 static bool take_end(const struct reading *r, const char *p)
 {
     const struct format_clock *k = &r->run->clock;
-    while (p < r->end && *p == ' ')
+    while (p < r->at.end && *p == ' ')
         p++;
-    if (UNLIKELY(p != r->end))
+    if (UNLIKELY(p != r->at.end))
         return refuse(r, REJECT_TRAILING, p) != NULL;
     if (LIKELY(!r->run->has_parts)) {
-        r->ev->at_ms = k->at_ms;
+        r->at.ev->at_ms = k->at_ms;
         return true;
     }
-    return format_clock_finish(k, r->f, &r->ev->at_ms) ||
+    return format_clock_finish(k, r->f, &r->at.ev->at_ms) ||
            refuse(r, REJECT_TIME_RANGE, k->start != NULL ? k->start : p) != NULL;
 }
 
-static HOT bool take_line(struct reading *r, const char *p)
+/* Reads what the fast path left of a line. */
+static __attribute__((noinline)) bool decode_rest(struct format_run *run, const struct format_place *at,
+                                                  struct reject *why)
 {
-    const char *rest =
-        format_begin_take(&r->run->begin, &r->run->clock, slice_of(p, (size_t)(r->end - p)), r->ev);
-    if (rest != NULL) {
-        r->present = r->ev->present;
-        p = rest;
+    struct reading r = {*at, run, run->format, why, 0};
+    struct event *ev = at->ev;
+    if (at->op == 0 && at->end - at->p >= 3 && memcmp(at->p, "\xEF\xBB\xBF", 3) == 0)
+        r.at.p += 3;
+    if (r.at.p == at->end && at->op == 0)
+        return refuse(&r, REJECT_EMPTY, r.at.p) != NULL;
+    if (run->has_parts)
+        format_clock_reset(&run->clock);
+    while (r.at.op < r.f->op_count) {
+        if ((r.at.p = take_any(&r, &r.at.op, r.at.p)) == NULL)
+            return false;
+        r.at.op++;
+        format_fast_take(&run->fast, &run->clock, &r.at);
     }
-    const struct format_op *ops = r->f->ops, *last = ops + r->f->op_count;
-    for (const struct format_op *op = rest != NULL ? ops + r->f->begin_ops : ops; op < last; op++) {
-        const char *next = take_usual(r, &op, p);
-        if (UNLIKELY(next == NULL)) {
-            struct reading copy = *r; /* its address is taken, so that `r` can stay in registers */
-            size_t i = (size_t)(op - ops);
-            next = take_any(&copy, &i, p);
-            if (next == NULL)
-                return false;
-            *r = copy;
-            op = ops + i;
-        }
-        p = next;
-    }
-    r->ev->present = r->present;
-    r->ev->odd = r->odd;
-    r->ev->literal = r->f->escape == ESCAPE_LOG ? 0 : r->odd;
-    r->ev->numeric = r->numeric;
-    struct reading copy = *r;
-    return take_end(&copy, p);
+    ev->present = r.at.present;
+    ev->odd = r.odd;
+    ev->literal = r.f->escape == ESCAPE_LOG ? 0 : r.odd;
+    ev->numeric = r.at.numeric;
+    return take_end(&r, r.at.p);
 }
 
 static bool decode(struct decoder *d, struct slice line, struct event *ev, struct reject *why)
 {
     struct format_run *run = (struct format_run *)(void *)d;
-    const char *p = line.ptr, *end = slice_end(line);
+    const char *end = slice_end(line);
     end -= line.len > 0 && end[-1] == '\r';
-    struct reading r = {run, run->format, p, end, ev, why, end - p >= SCAN_STEP, 0, 0, 0};
-    if (end - p >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0)
-        p += 3;
-    if (UNLIKELY(p == end)) {
-        *why = (struct reject){REJECT_EMPTY, (size_t)(p - line.ptr) + 1};
-        return false;
-    }
-    if (run->has_parts)
-        format_clock_reset(&run->clock);
-    return take_line(&r, p);
+    struct format_place at = {0, line.ptr, line.ptr, end, ev, 0, 0};
+    format_fast_take(&run->fast, &run->clock, &at);
+    if (UNLIKELY(at.p != end || at.op < run->format->op_count))
+        return decode_rest(run, &at, why);
+    ev->at_ms = run->clock.at_ms;
+    ev->present = at.present;
+    ev->odd = 0;
+    ev->numeric = at.numeric;
+    return true;
 }
 
 void format_run_init(struct format_run *run, const struct format *format, struct arena *memory)
 {
     *run = (struct format_run){.decoder = {decode}, .format = format, .memory = memory};
     format_clock_init(&run->clock);
-    format_begin_init(&run->begin, format);
+    format_fast_init(&run->fast, format);
     for (size_t i = 0; i < format->op_count; i++)
         run->has_parts |= format->ops[i].kind == OP_TIME_SPEC || format->ops[i].kind == OP_TIME_FRACTION;
 }

@@ -12,14 +12,14 @@
 
 #include "base/arena.h"
 #include "ingest/decode/decoder.h"
-#include "ingest/decode/format_begin.h"
+#include "ingest/decode/format_fast.h"
 
 struct format_run {
     struct decoder decoder; /* first: a struct format_run is a struct decoder */
     const struct format *format;
     struct arena *memory;
     struct format_clock clock;
-    struct format_begin begin;
+    struct format_fast fast;
     bool has_parts; /* the format has parts of a time */
 };
 

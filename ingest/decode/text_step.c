@@ -16,6 +16,7 @@ struct text_step {
     struct csv csv;           /* of a STEP_CSV or STEP_TSV */
     struct line_regex *regex; /* of a STEP_REGEX */
     struct w3c *w3c;          /* of a STEP_W3C */
+    bool names_are_idle;      /* no line came behind the last #Fields: */
 };
 
 /* Adds fields and times. A key may be both. */
@@ -110,6 +111,7 @@ void text_step_free(struct text_step *ts)
 
 void text_step_reset(struct text_step *ts)
 {
+    ts->names_are_idle = false;
     if (ts->w3c != NULL)
         w3c_reset(ts->w3c);
 }
@@ -119,11 +121,17 @@ bool text_step_heed(struct text_step *ts, struct slice line, bool too_long)
     line = directive_trim(line);
     if (ts->w3c == NULL || line.len == 0 || *line.ptr != '#')
         return false;
+    ts->names_are_idle |= slice_begins(line, slice_text(DIRECTIVE_FIELDS));
     if (!too_long)
         w3c_directive(ts->w3c, line);
     else if (slice_begins(line, slice_text(DIRECTIVE_FIELDS)))
         w3c_lose(ts->w3c);
     return true;
+}
+
+bool text_step_has_idle_names(const struct text_step *ts)
+{
+    return ts->w3c != NULL && ts->names_are_idle && w3c_has_others(ts->w3c);
 }
 
 static bool read_line(struct text_step *ts, struct slice line, struct arena *memory, struct event *ev,
@@ -152,6 +160,7 @@ bool text_step_event(struct text_step *ts, struct slice line, struct arena *memo
         return false;
     }
     parts_clear(&ts->parts);
+    ts->names_are_idle = false;
     if (LIKELY(read_line(ts, rest, memory, ev, &reason, &at)))
         return parts_event(&ts->parts, line, memory, ev, why);
     *why = (struct reject){reason, (size_t)(at - line.ptr) + 1};

@@ -21,6 +21,8 @@ void text_step_reset(struct text_step *ts);
 /* Is the line a directive of `w3c`? Then it is heeded. A line that is `too_long` may be one, too: then no
  * names hold. */
 bool text_step_heed(struct text_step *ts, struct slice line, bool too_long);
+/* Did `w3c` heed other names than those of the configuration, for none of the lines since? */
+bool text_step_has_idle_names(const struct text_step *ts);
 /* False: *why says why the line does not fit. */
 bool text_step_event(struct text_step *ts, struct slice line, struct arena *memory, struct event *ev,
                      struct reject *why);

@@ -229,6 +229,19 @@ void w3c_reset(struct w3c *w)
     set_names(w, w->first);
 }
 
+bool w3c_has_others(const struct w3c *w)
+{
+    struct slice first = w->first, now = text_slice(&w->names), a, b;
+    bool has_first, has_now;
+    do {
+        has_first = take_name(&first, &a);
+        has_now = take_name(&now, &b);
+        if (has_first != has_now || (has_first && !slice_equal(a, b)))
+            return true;
+    } while (has_first);
+    return false;
+}
+
 void w3c_lose(struct w3c *w)
 {
     set_names(w, slice_of("", 0));

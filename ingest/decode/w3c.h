@@ -39,6 +39,8 @@ void w3c_free(struct w3c *w);
 void w3c_directive(struct w3c *w, struct slice line);
 /* Forgets all directives: the names of the configuration hold. */
 void w3c_reset(struct w3c *w);
+/* Do other names hold than those of the configuration? */
+bool w3c_has_others(const struct w3c *w);
 /* No names hold until the next #Fields: the last one was too long. */
 void w3c_lose(struct w3c *w);
 /* False: *reason, and *at is the byte that does not fit. *at_ms is set unless the time is the broker's. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <xxhash.h>
 #include <yaml.h>
 
 #define TRIPLE_BITS 4096 /* of a set of three letters each */
@@ -25,6 +26,7 @@ struct expression {
 struct agents {
     struct expression *lists[AGENTS_LIST_COUNT];
     size_t counts[AGENTS_LIST_COUNT];
+    uint64_t hash;
 };
 
 static const struct {
@@ -53,6 +55,11 @@ size_t agents_count(const struct agents *a)
     for (int list = 0; list < AGENTS_LIST_COUNT; list++)
         count += a->counts[list];
     return count;
+}
+
+uint64_t agents_hash(const struct agents *a)
+{
+    return a->hash;
 }
 
 /* ---- loading */
@@ -147,6 +154,19 @@ static bool read_document(struct agents *a, yaml_document_t *doc, struct err *e)
     return good;
 }
 
+static uint64_t hash_file(FILE *file)
+{
+    char buf[16384];
+    XXH3_state_t *state = XXH3_createState();
+    XXH3_64bits_reset(state);
+    rewind(file);
+    for (size_t len; (len = fread(buf, 1, sizeof buf, file)) > 0;)
+        XXH3_64bits_update(state, buf, len);
+    uint64_t hash = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    return hash;
+}
+
 struct agents *agents_load(const char *path, struct err *e)
 {
     yaml_parser_t parser;
@@ -169,6 +189,7 @@ struct agents *agents_load(const char *path, struct err *e)
                        parser.problem != NULL ? parser.problem : "no YAML");
     }
     yaml_parser_delete(&parser);
+    a->hash = hash_file(file);
     fclose(file);
     if (good)
         return a;

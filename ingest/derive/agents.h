@@ -34,6 +34,8 @@ struct agents *agents_load(const char *path, struct err *e) MUST_CHECK;
 void agents_free(struct agents *a);
 /* The number of expressions in all lists. */
 size_t agents_count(const struct agents *a);
+/* The hash of the file's bytes. */
+uint64_t agents_hash(const struct agents *a);
 /* A text of the arena, or of the process. `run` has AGENT_GROUPS groups. */
 struct slice agents_find(const struct agents *a, enum agents_list list, struct pcre_run *run,
                          struct slice agent, struct arena *memory);

@@ -1,8 +1,11 @@
 #include "ingest/derive/derive.h"
 
 #include "base/check.h"
+#include "base/mem.h"
 #include "ingest/derive/host_id.h"
 
+#include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #define UTC "UTC"
@@ -22,6 +25,41 @@ static const struct {
                          [DERIVE_OS] = {"agent_os", "agent"},
                          [DERIVE_BOT] = {"bot", "agent"}};
 
+/* Guards the pointers to all struct derive_data, and their holders. */
+static pthread_mutex_t data_lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct derive_data *derive_hold(const struct derive *d)
+{
+    pthread_mutex_lock(&data_lock);
+    struct derive_data *data = d->data;
+    if (data != NULL)
+        data->holders++;
+    pthread_mutex_unlock(&data_lock);
+    return data;
+}
+
+void derive_release(struct derive_data *data)
+{
+    if (data == NULL)
+        return;
+    pthread_mutex_lock(&data_lock);
+    bool is_last = --data->holders == 0;
+    pthread_mutex_unlock(&data_lock);
+    if (!is_last)
+        return;
+    geo_close(data->geo);
+    geo_close(data->asn);
+    agents_free(data->agents);
+    free(data);
+}
+
+static struct derive_data *data_new(void)
+{
+    struct derive_data *data = xcalloc(1, sizeof *data);
+    data->holders = 1; /* the settings */
+    return data;
+}
+
 void derive_fini(struct derive *d)
 {
     free(d->timezone);
@@ -29,9 +67,7 @@ void derive_fini(struct derive *d)
     free(d->agents_path);
     free(d->geo_path);
     free(d->asn_path);
-    geo_close(d->geo);
-    geo_close(d->asn);
-    agents_free(d->agents);
+    derive_release(d->data);
     route_fini(&d->routes);
     *d = (struct derive){0};
 }
@@ -105,11 +141,11 @@ static bool open_zone(struct derive *d, struct err *e)
     return err_prefix(e, "derive.timezone");
 }
 
-static bool open_agents(struct derive *d, struct err *e)
+static bool open_agents(const struct derive *d, struct derive_data *data, struct err *e)
 {
-    if (d->agents == NULL)
-        d->agents = agents_load(d->agents_path != NULL ? d->agents_path : AGENTS_PATH, e);
-    return d->agents != NULL || err_prefix(e, "derive.agents");
+    if (data->agents == NULL)
+        data->agents = agents_load(d->agents_path != NULL ? d->agents_path : AGENTS_PATH, e);
+    return data->agents != NULL || err_prefix(e, "derive.agents");
 }
 
 static bool open_geo(struct geo **g, const char *path, enum geo_value value, const char *key, struct err *e)
@@ -124,7 +160,7 @@ static bool open_geo(struct geo **g, const char *path, enum geo_value value, con
     return (*g != NULL && geo_has(*g, value, e)) || err_prefix(e, "%s", key);
 }
 
-static bool open_field(struct derive *d, enum derive_kind kind, struct err *e)
+static bool open_field(struct derive *d, struct derive_data *data, enum derive_kind kind, struct err *e)
 {
     switch (kind) {
     case DERIVE_HOUR:
@@ -136,15 +172,15 @@ static bool open_field(struct derive *d, enum derive_kind kind, struct err *e)
                                         "host_id needs a secret: set derive.key, as "
                                         "key: file:/etc/tallyd/host.key");
     case DERIVE_COUNTRY:
-        return open_geo(&d->geo, d->geo_path, GEO_COUNTRY, "derive.geo", e);
+        return open_geo(&data->geo, d->geo_path, GEO_COUNTRY, "derive.geo", e);
     case DERIVE_CITY:
-        return open_geo(&d->geo, d->geo_path, GEO_CITY, "derive.geo", e);
+        return open_geo(&data->geo, d->geo_path, GEO_CITY, "derive.geo", e);
     case DERIVE_ASN:
-        return open_geo(&d->asn, d->asn_path, GEO_ASN, "derive.asn", e);
+        return open_geo(&data->asn, d->asn_path, GEO_ASN, "derive.asn", e);
     case DERIVE_FAMILY:
     case DERIVE_OS:
     case DERIVE_BOT:
-        return open_agents(d, e);
+        return open_agents(d, data, e);
     case DERIVE_QUERY:
     case DERIVE_HOST_NET:
     case DERIVE_ROUTE:
@@ -157,8 +193,10 @@ static bool open_field(struct derive *d, enum derive_kind kind, struct err *e)
 bool derive_open(struct derive *d, struct err *e)
 {
     size_t kept = 0;
+    if (d->data == NULL)
+        d->data = data_new();
     for (size_t i = 0; i < d->field_count; i++) {
-        bool good = open_field(d, d->fields[i].kind, e);
+        bool good = open_field(d, d->data, d->fields[i].kind, e);
         if (!good && !d->fields[i].is_optional)
             return false;
         if (good)
@@ -178,13 +216,46 @@ static void print_database(const struct geo *g, const char *prefix, const char *
     text_printf(out, " (%s)\n", path);
 }
 
+static void print_data(const struct derive *d, const struct derive_data *data, const char *prefix,
+                       struct text *out)
+{
+    print_database(data->geo, prefix, "derive.geo", d->geo_path, out);
+    print_database(data->asn, prefix, "derive.asn", d->asn_path, out);
+    if (data->agents != NULL)
+        text_printf(out, "%sderive.agents: %zu expressions, hash %016" PRIx64 " (%s)\n", prefix,
+                    agents_count(data->agents), agents_hash(data->agents),
+                    d->agents_path != NULL ? d->agents_path : AGENTS_PATH);
+}
+
 void derive_print(const struct derive *d, const char *prefix, struct text *out)
 {
-    print_database(d->geo, prefix, "derive.geo", d->geo_path, out);
-    print_database(d->asn, prefix, "derive.asn", d->asn_path, out);
-    if (d->agents != NULL)
-        text_printf(out, "%sderive.agents: %zu expressions (%s)\n", prefix, agents_count(d->agents),
-                    d->agents_path != NULL ? d->agents_path : AGENTS_PATH);
+    if (d->data != NULL)
+        print_data(d, d->data, prefix, out);
+}
+
+bool derive_reload(struct derive *d, bool *is_new, struct err *e)
+{
+    struct derive_data *next = data_new(), *old = d->data;
+    struct text before = {0}, after = {0};
+    bool good = true;
+    *is_new = false;
+    for (size_t i = 0; good && old != NULL && i < d->field_count; i++)
+        good = open_field(d, next, d->fields[i].kind, e);
+    if (good && old != NULL) {
+        print_data(d, old, "", &before);
+        print_data(d, next, "", &after);
+        *is_new = !slice_equal(text_slice(&before), text_slice(&after));
+    }
+    text_fini(&before);
+    text_fini(&after);
+    if (*is_new) {
+        pthread_mutex_lock(&data_lock);
+        d->data = next;
+        pthread_mutex_unlock(&data_lock);
+        next = old;
+    }
+    derive_release(next);
+    return good;
 }
 
 void derive_given(const struct derive *d, enum field f, struct text *out)

@@ -18,7 +18,9 @@
  *           are another generation.
  * Absent  : a field is absent if the field that it is made of is absent, or says nothing.
  * Owner   : derive_fini() frees. A struct of zeros asks for nothing.
- * Threads : read-only once opened; shared by all.
+ * Data    : derive_reload() reads lists and databases anew. A chain goes on with those that it holds until no
+ *           event needs their texts. Settings do not reload.
+ * Threads : read-only once opened, but for the data; shared by all. One thread reloads.
  */
 #pragma once
 
@@ -63,9 +65,15 @@ struct derive {
 
     struct derive_field fields[FIELD_OWN_MAX]; /* that are asked for, each once */
     size_t field_count;
-    struct geo *geo, *asn;   /* likewise */
-    struct agents *agents;   /* NULL: no field needs them, or not opened */
-    const struct zone *zone; /* set by derive_open() if a field needs it */
+    struct derive_data *_Atomic data; /* NULL: not opened */
+    const struct zone *zone;          /* set by derive_open() if a field needs it */
+};
+
+/* The lists and databases that fields need. They are replaced as a whole, so whoever uses them holds them. */
+struct derive_data {
+    size_t holders;
+    struct geo *geo, *asn; /* NULL, each: no field needs it */
+    struct agents *agents;
 };
 
 void derive_fini(struct derive *d);
@@ -81,8 +89,14 @@ const char *derive_source(const struct derive *d, enum field f);
 /* Finds and loads what the fields that are asked for need. Call it before events are decoded. Errors:
  * EX_CONFIG, EX_OSFILE or EX_NOINPUT, which name the key or the package. */
 bool derive_open(struct derive *d, struct err *e) MUST_CHECK;
+/* Reads lists and databases anew, from the same paths. If one is bad, all stay as they are: the error names the
+ * key. *is_new: at least one is of another build. */
+bool derive_reload(struct derive *d, bool *is_new, struct err *e) MUST_CHECK;
+/* What is open now; the caller gives it back by derive_release(). NULL: nothing is. Any thread. */
+struct derive_data *derive_hold(const struct derive *d);
+void derive_release(struct derive_data *data);
 /* Adds a line for each list and database that is open, each behind `prefix`: what it is, and when it was
- * built. */
+ * built, or the hash of its bytes. */
 void derive_print(const struct derive *d, const char *prefix, struct text *out);
 /* Adds the settings that this field, built-in or derived, depends on, each as a line "NAME SETTING\n";
  * nothing if the field has none, or the default ones. */

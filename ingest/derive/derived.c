@@ -11,6 +11,7 @@
 #include "ingest/derive/route.h"
 #include "ingest/scan.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #define GROUPS_MAX 3
@@ -38,6 +39,7 @@ struct times {
 
 struct derived {
     const struct derive *settings;
+    struct derive_data *data; /* held */
     struct arena *memory;
     struct group groups[GROUPS_MAX]; /* that of the host first */
     size_t group_count;
@@ -132,6 +134,7 @@ struct derived *derived_new(const struct derive *d, uint64_t own, struct arena *
         return NULL;
     struct derived *dv = xcalloc(1, sizeof *dv);
     dv->settings = d;
+    dv->data = derive_hold(d);
     dv->memory = memory;
     if (d->anonymise)
         begin_group(dv, FIELD_HOST)->hides = true;
@@ -150,11 +153,25 @@ void derived_free(struct derived *dv)
         memo_fini(&dv->groups[i].memo);
     pcre_run_free(dv->route_run);
     pcre_run_free(dv->agent_run);
+    derive_release(dv->data);
     free(dv);
+}
+
+/* Makes all fields anew, by other data. */
+static __attribute__((noinline, cold)) void take_new_data(struct derived *dv)
+{
+    for (size_t i = 0; i < dv->group_count; i++) {
+        memo_fini(&dv->groups[i].memo);
+        memo_init(&dv->groups[i].memo);
+    }
+    derive_release(dv->data);
+    dv->data = derive_hold(dv->settings);
 }
 
 void derived_flush(struct derived *dv)
 {
+    if (UNLIKELY(atomic_load_explicit(&dv->settings->data, memory_order_relaxed) != dv->data))
+        take_new_data(dv);
     for (size_t i = 0; i < dv->group_count; i++)
         memo_flush(&dv->groups[i].memo);
 }
@@ -178,17 +195,17 @@ static struct slice make_value(struct derived *dv, enum derive_kind kind, struct
     case DERIVE_ROUTE:
         return route_make(&dv->settings->routes, dv->route_run, text, memory);
     case DERIVE_COUNTRY:
-        return geo_find(dv->settings->geo, GEO_COUNTRY, text, memory);
+        return geo_find(dv->data->geo, GEO_COUNTRY, text, memory);
     case DERIVE_CITY:
-        return geo_find(dv->settings->geo, GEO_CITY, text, memory);
+        return geo_find(dv->data->geo, GEO_CITY, text, memory);
     case DERIVE_ASN:
-        return geo_find(dv->settings->asn, GEO_ASN, text, memory);
+        return geo_find(dv->data->asn, GEO_ASN, text, memory);
     case DERIVE_FAMILY:
-        return agents_find(dv->settings->agents, AGENTS_FAMILY, dv->agent_run, text, memory);
+        return agents_find(dv->data->agents, AGENTS_FAMILY, dv->agent_run, text, memory);
     case DERIVE_OS:
-        return agents_find(dv->settings->agents, AGENTS_OS, dv->agent_run, text, memory);
+        return agents_find(dv->data->agents, AGENTS_OS, dv->agent_run, text, memory);
     case DERIVE_BOT:
-        return slice_text(agents_is_bot(dv->settings->agents, dv->agent_run, text, memory) ? "yes" : "no");
+        return slice_text(agents_is_bot(dv->data->agents, dv->agent_run, text, memory) ? "yes" : "no");
     default:
         ASSERT(false);
         return (struct slice){NULL, 0};

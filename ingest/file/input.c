@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "ingest/file/archive_head.h"
+#include "ingest/file/foreign_head.h"
 #include "ingest/file/input_unpack.h"
 
 #include <errno.h>
@@ -20,6 +20,10 @@
  * again has others there. */
 #define LAST_BYTES 512
 
+/* Most NULs at a file's end that are taken for space; IIS makes 64 KiB. */
+#define SPACE_MAX   ((int64_t)1 << 20)
+#define SPACE_BYTES 4096 /* a step of the search */
+
 struct input {
     char *name;
     int fd;
@@ -34,7 +38,7 @@ struct input {
     int next_fd;             /* the first file found at its path after it; -1: none yet */
     struct stat next;
     int64_t position, raw_position;
-    struct archive_head head;
+    struct foreign_head head;
     char last[LAST_BYTES]; /* the last bytes before `position`, if it is plain */
     size_t last_len;
     bool was_at_end;         /* the last read found the end */
@@ -162,26 +166,6 @@ static bool next_packed(void *context, const char **bytes, size_t *len, struct e
     return read_raw(in, in->raw, sizeof in->raw, len, e);
 }
 
-/* Reads just enough to detect the packing: on a pipe, more may come only much later. */
-static bool detect(struct input *in, struct err *e)
-{
-    bool more = true;
-    while (!in->is_detected && more) {
-        size_t got;
-        if (!read_raw(in, in->raw + in->raw_to, sizeof in->raw - in->raw_to, &got, e))
-            return false;
-        in->raw_to += got;
-        if (got == 0 && in->raw_to == 0)
-            return true; /* still empty */
-        in->packing = input_unpack_detect(in->raw, in->raw_to, &more);
-        more = more && got > 0;
-        in->is_detected = in->packing != PACKING_NONE || !more;
-    }
-    if (in->packing != PACKING_NONE && in->unpack == NULL)
-        in->unpack = input_unpack_new(in->packing, next_packed, in);
-    return true;
-}
-
 static void keep_last(struct input *in, const char *bytes, size_t len)
 {
     size_t new_len = len < LAST_BYTES ? len : LAST_BYTES;
@@ -206,6 +190,61 @@ static bool compare_before(const struct input *in, int64_t position, size_t want
     return n >= 0 || fail_read(in, position, e);
 }
 
+static size_t without_nuls(const char *bytes, size_t len)
+{
+    while (len > 0 && bytes[len - 1] == '\0')
+        len--;
+    return len;
+}
+
+/* The end of what was written: behind it, the file has only NULs. `size`: there are too many of them. */
+static int64_t written_end(const struct input *in, int64_t size)
+{
+    char bytes[SPACE_BYTES];
+    int64_t end = size;
+    while (end > 0 && size - end <= SPACE_MAX) {
+        size_t len = end < SPACE_BYTES ? (size_t)end : SPACE_BYTES;
+        if (pread(in->fd, bytes, len, end - (int64_t)len) != (ssize_t)len)
+            return size;
+        size_t left = without_nuls(bytes, len);
+        end -= (int64_t)(len - left);
+        if (left > 0)
+            return end;
+    }
+    return end == 0 ? 0 : size;
+}
+
+/* Are the bytes [from, to) of the file still NULs? */
+static bool are_nuls(const struct input *in, int64_t from, int64_t to)
+{
+    char bytes[SPACE_BYTES];
+    while (from < to) {
+        size_t len = to - from < SPACE_BYTES ? (size_t)(to - from) : SPACE_BYTES;
+        if (pread(in->fd, bytes, len, from) != (ssize_t)len || without_nuls(bytes, len) > 0)
+            return false;
+        from += (int64_t)len;
+    }
+    return true;
+}
+
+/* Gives back the NULs at the end of the bytes that were read last, if nobody has written there yet: then only
+ * NULs follow in the file. If they are none any more, they are read again. */
+static bool give_back_space(struct input *in, const char *buf, size_t *got, struct err *e)
+{
+    struct stat st;
+    size_t len = without_nuls(buf, *got);
+    int64_t end = in->raw_position - (int64_t)(*got - len);
+    if (LIKELY(len == *got) || !in->is_regular || fstat(in->fd, &st) != 0)
+        return true;
+    if (written_end(in, st.st_size) > end && are_nuls(in, end, in->raw_position))
+        return true;
+    if (lseek(in->fd, end, SEEK_SET) < 0)
+        return fail_read(in, end, e);
+    in->raw_position = end;
+    *got = len;
+    return true;
+}
+
 /* Read more bytes, and check that the bytes before them are those that were read: a truncated file has
  * others. As many are compared as were read, or all that were kept if the last read found the end. If
  * they differ, nothing is delivered. */
@@ -215,7 +254,7 @@ static bool read_more(struct input *in, void *buf, size_t cap, size_t *got, stru
     bool is_same = true, may_be_truncated = in->is_regular && in->read_fn == read_really;
     if (in->is_truncated)
         return true;
-    if (!read_raw(in, buf, cap, got, e))
+    if (!read_raw(in, buf, cap, got, e) || !give_back_space(in, buf, got, e))
         return false;
     size_t want = in->was_at_end || *got > in->last_len ? in->last_len : *got;
     in->was_at_end = *got == 0;
@@ -223,6 +262,31 @@ static bool read_more(struct input *in, void *buf, size_t cap, size_t *got, stru
         return false;
     in->is_truncated = !is_same;
     *got = is_same ? *got : 0;
+    return true;
+}
+
+/* Reads just enough to detect the packing: on a pipe, more may come only much later. */
+static bool detect(struct input *in, struct err *e)
+{
+    bool more = true;
+    while (!in->is_detected && more) {
+        size_t got;
+        if (!read_raw(in, in->raw + in->raw_to, sizeof in->raw - in->raw_to, &got, e))
+            return false;
+        size_t before = in->raw_to;
+        in->raw_to += got;
+        if (input_unpack_detect(in->raw, in->raw_to, &more) == PACKING_NONE &&
+            !give_back_space(in, in->raw, &in->raw_to, e))
+            return false;
+        got = in->raw_to - before;
+        if (in->raw_to == 0)
+            return true; /* still empty */
+        in->packing = input_unpack_detect(in->raw, in->raw_to, &more);
+        more = more && got > 0;
+        in->is_detected = in->packing != PACKING_NONE || !more;
+    }
+    if (in->packing != PACKING_NONE && in->unpack == NULL)
+        in->unpack = input_unpack_new(in->packing, next_packed, in);
     return true;
 }
 
@@ -255,10 +319,9 @@ bool input_read(struct input *in, void *buf, size_t cap, size_t *got, struct err
                    ? false
                    : err_prefix(e, "%s: cannot unpack past byte %lld", in->name, (long long)in->position);
     }
-    const char *archive = archive_head_take(&in->head, in->position, buf, *got);
-    if (archive != NULL)
-        return err_set(e, EX_DATAERR, "%s is a %s archive, expected a log: unpack it first", in->name,
-                       archive);
+    const char *foreign = foreign_head_take(&in->head, in->position, buf, *got);
+    if (foreign != NULL)
+        return err_set(e, EX_DATAERR, "%s %s", in->name, foreign);
     in->position += (int64_t)*got;
     return true;
 }
@@ -336,7 +399,12 @@ int64_t input_changed_ms(const struct input *in)
 
 size_t input_head(const struct input *in, char *buf, size_t capacity)
 {
+    struct stat st;
     ssize_t n = input_can_grow(in) ? pread(in->fd, buf, capacity, 0) : 0;
+    if (n > 0 && buf[n - 1] == '\0' && fstat(in->fd, &st) == 0) {
+        int64_t end = written_end(in, st.st_size);
+        n = end < n ? (ssize_t)end : n;
+    }
     return n > 0 ? (size_t)n : 0;
 }
 

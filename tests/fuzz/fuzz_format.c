@@ -16,9 +16,10 @@ static const struct {
 } formats[] = {
     {FORMAT_APACHE, "combined"}, /* first: it is compared with the built-in one */
     {FORMAT_APACHE, "%v:%p %h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\" %D"},
-    {FORMAT_NGINX,
-     "main"}, /* these begin as built-in ones do: they are compared with what the ops alone read */
+    {FORMAT_NGINX, "main"}, /* all are compared with what the ops alone read, without format_fast.c */
     {FORMAT_APACHE, "%v:%p %{X-Forwarded-For}i %l %u %t \"%r\" %>s %O \"%{Referer}i\" %D %{ms}T \"%f\""},
+    {FORMAT_APACHE, "\"%{User-Agent}i\" %b %>s \"%r\" %t %v %u %l %h"},
+    {FORMAT_APACHE, "%t %h %l %u \"%r\" %>s %b \"%{Referer}i\" \"%{X}i\" %{Y}i \"%{User-Agent}i\""},
     {FORMAT_APACHE, "%{%a %b %e %T %Y}t.%{usec_frac}t%{%z}t\t%U%q\t%{X}i\t%k"},
     {FORMAT_NGINX, "[$time_local] $msec $time_iso8601 $upstream_response_time $upstream_addr '$status'"},
     {FORMAT_NGINX, "escape=json {\"t\":\"$msec\",\"r\":\"$request\",\"a\":\"$http_user_agent\"}"},
@@ -97,7 +98,7 @@ static void init(void)
         ASSERT(good);
         format_run_init(&runs[i], &compiled[i], &memory);
         format_run_init(&op_runs[i], &compiled[i], &memory);
-        op_runs[i].begin.format = NULL;
+        op_runs[i].fast.can_run = false;
     }
 }
 

@@ -8,13 +8,15 @@ import hashlib
 import hmac
 import ipaddress
 import json
+import os
 import random
 import re
+import signal
 import unittest
 import urllib.parse
 import zoneinfo
 
-from harness import EX_CONFIG, EX_DATAERR, EX_NOINPUT, Case
+from harness import EX_CONFIG, EX_DATAERR, EX_NOINPUT, Case, DaemonCase
 
 LINES = 4000
 SPAN = ("2010-10-28", "2010-11-04")  # clocks in Berlin are put back in it
@@ -314,6 +316,48 @@ def mmdb(kind, built, networks):
     return tree + bytes(16) + data + b"\xab\xcd\xefMaxMind.com" + mmdb_value(metadata)
 
 
+class Reload(DaemonCase):
+    """A daemon that is told to reload reads lists and databases anew: the lines behind are counted by the new ones, none by half."""
+
+    AGENTS = "user_agent_parsers: [{regex: '.', family_replacement: %s}]\nos_parsers: [{regex: o}]\ndevice_parsers: [{regex: d}]\n"
+
+    def write_data(self, built, country, family, agents=AGENTS):
+        for name, data in ("city.mmdb", mmdb("Test-Country", built, {"10.0.0.0/8": {"country": {"iso_code": country}}})), \
+                          ("own.yaml", (agents % family).encode()):
+            self.write("new", data)
+            os.rename(self.path("new"), self.path(name))
+
+    def count(self, lines):
+        self.lines += lines
+        self.append("a.log", b'10.0.0.1 - - [29/Oct/2010:13:55:36 +0000] "GET / HTTP/1.0" 200 5 "-" "x"\n' * lines)
+        self.wait_for_consumed(self.lines)
+
+    def test_lists_and_databases_are_read_anew(self):
+        self.lines = 0
+        self.write("tallyd.yaml", b"sources: {a: {path: a.log, decode: combined}}\naggregate: {flush: 100ms}\n"
+                                  b"derive: {geo: city.mmdb, agents: own.yaml}\nreports: {all: {by: [country, agent_family]}}\n")
+        self.write("a.log", b"")
+        self.write_data(1300000000, "DE", "One")
+        self.launch("-c", "tallyd.yaml", "--listen", "127.0.0.1:0")
+        self.count(10)
+        self.write_data(1400000000, "FR", "Two")
+        self.process.send_signal(signal.SIGHUP)
+        self.wait_for_log(r"event=database is=.*Test-Country of 2014-05-13T16:53:20Z")
+        self.count(20)
+        self.write_data(1500000000, "JP", "Three", agents="%s: [")
+        self.process.send_signal(signal.SIGHUP)
+        self.wait_for_log(r"event=database_failed error=.*derive.agents: own.yaml")
+        self.count(40)
+        self.write_data(1500000000, "JP", "Three")
+        self.process.send_signal(signal.SIGHUP)
+        self.wait_for_log(r"event=database is=.*Test-Country of 2017-07-14")
+        self.count(80)
+        self.stop()
+        rows = self.query("all", "--top", "10", span=("2010-10-29", "2010-10-30"))
+        self.assertEqual({("DE", "One"): 10, ("FR", "Two"): 60, ("JP", "Three"): 80},
+                         {(row["country"], row["agent_family"]): int(row["value"]) for row in rows})
+
+
 class Places(FieldsCase):
     CITIES = {"10.0.0.0/24": ("DE", "München"), "10.0.1.0/25": ("FR", None), "10.1.0.0/16": (None, "Nowhere"), "2001:db8:1::/48": ("JP", "Kyoto")}
     NUMBERS = {"10.0.0.0/16": 64496, "2001:db8::/33": 4294967295}
@@ -347,6 +391,17 @@ class Places(FieldsCase):
         wanted = collections.Counter(self.place(host) for _, host, _, _ in lines)
         self.assertGreater(len(wanted), 6)
         self.assertEqual(wanted, self.counted("places", ["country", "city", "asn"]))
+
+    def test_a_recount_by_another_build_is_told(self):
+        self.write_databases()
+        self.write("a.log", "".join(line + "\n" for line, *_ in Lines(26).make(LINES)).encode())
+        self.tallyd("import", "-c", "tallyd.yaml", "a.log")
+        self.assertNotIn("recounted by", self.tallyd("verify", "-c", "tallyd.yaml", "a.log"))
+        self.CITIES = {"10.0.0.0/8": ("DE", "Berlin")}
+        self.write_databases(1400000000)
+        said = self.tallyd("verify", "-c", "tallyd.yaml", "a.log", status=1)
+        self.assertIn("recounted by derive.geo: Test-City of 2014-05-13T16:53:20Z (city.mmdb)\n", said)
+        self.assertIn("if another build counted", said)
 
     def test_databases_are_named_and_told_where_they_are_wrong(self):
         self.write_databases()

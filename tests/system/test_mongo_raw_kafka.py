@@ -4,6 +4,7 @@
 TALLYD_MONGO names the server. TALLYD_ROUNDS (3 by default) says how often the daemon is killed by chance. The seed is printed.
 """
 
+import json
 import os
 import re
 import time
@@ -75,6 +76,56 @@ class RawOfTopics(MongoKafkaCase):
         self.assertRegex(self.said(), rf"raw_refused source={plain.topic} id=\S+ error=.*another event has this _id")
         self.assertEqual({**self.expected(plain), **there}, self.stored(rf"raw\.{plain.topic}"))
 
+
+
+class AnonymousRaw(MongoKafkaCase):
+    """`anonymise: true` beside raw events: the judge looks for each address in every document of every collection."""
+
+    LINE = ('{host} - - [05/Jan/2026:{at}:00 +0000] "GET /of/{host}/?ip={host} HTTP/1.1" 200 1 "http://{place}:80/{host}" '
+            '"x {host}, {host}"')
+
+    def address(self):
+        """None ends in 0, as its network does."""
+        dice = self.dice
+        if dice.random() < 0.5:
+            return f"203.0.{dice.randrange(100, 256)}.{dice.randrange(100, 256)}"
+        return f"2001:db8:{dice.randrange(1, 1 << 16):x}:{dice.randrange(1, 1 << 16):x}::{dice.randrange(1, 1 << 16):x}"
+
+    def produce(self, producer, topic, number, is_json):
+        host = self.address()
+        place, at = f"[{host}]" if ":" in host else host, f"{number // 60:02}:{number % 60:02}"
+        value = self.LINE.format(host=host, place=place, at=at)
+        if is_json:
+            value = json.dumps({"time": f"2026-01-05T{at}:00Z", "host": host, "client": {"ip": host, "all": [host, f"{host}:80"]},
+                                "x_forwarded_for": f"{host}, {host}", "agent": f"bot of {place}", "note": value})
+        if number % 10 == 9:
+            value = f"{host} is no line of {place}"
+        producer.send_full(topic, 0, value.encode(), key=host.encode(), headers=[("ip", host.encode())])
+        return host
+
+    def test_no_address_is_in_the_store(self):
+        origins = "fields: {of_key: key, of_header: 'header:ip'}, raw: all"
+        topics = {self.new_topic(1): False, self.new_topic(1): True}
+        sources = {topic: f"decode: [{'json' if is_json else 'combined'}], {origins}" for topic, is_json in topics.items()}
+        dead = self.new_topic(1)
+        self.configure(sources, f'store: {{url: "{self.url}"}}\nderive: {{anonymise: true}}\nrejects: {{topic: {dead}}}\n'
+                       "reports:\n  hosts: {by: [host]}\n  others: {by: [of_key, of_header, agent, path, referrer]}\n")
+        producer, addresses = self.broker.producer(), set()
+        self.addCleanup(producer.close)
+        for topic, is_json in topics.items():
+            addresses |= {self.produce(producer, topic, number, is_json) for number in range(100)}
+        producer.flush()
+        self.run_daemon()
+        for topic in topics:
+            self.wait_for(lambda source=f"kafka:{topic}": self.nexts(source), lambda found: found == {0: 100})
+        self.stop()
+        raw = {topic: list(self.base[f"raw.{topic}"].find()) for topic in topics}
+        for documents in raw.values():
+            self.assertEqual(90, len(documents))
+            self.assertTrue(all(one["host"].endswith((".0/24", "::/48")) for one in documents), documents[0])
+        stored = b"".join(repr(one).encode() for name in self.base.list_collection_names() for one in self.base[name].find())
+        stored += b"".join(message.value + (message.key or b"") for message in self.broker.read(dead)) + self.read(self.log_name)
+        self.assertEqual([], [one for one in addresses if one.encode() in stored])
 
 if __name__ == "__main__":
     mongocase.main(kafkacase.main)

@@ -6,9 +6,11 @@ repeats a run."""
 import base64
 import collections
 import json
+import struct
+import subprocess
 import sys
 
-from harness import dice
+from harness import EX_DATAERR, dice
 from kafkacase import KafkaCase, kafka, main
 
 import otel  # beside kafka
@@ -196,6 +198,21 @@ class Otlp(KafkaCase):
         self.assertIn(f"consumed {self.consumed:,} = rejected {rejected:,} + parsed {self.consumed - rejected:,}", said)
         self.check()
         self.assertIn(": 0 differences", self.tallyd("verify", "-c", "tallyd.yaml", "otlp.jsonl"))
+
+    def test_files_of_messages_behind_their_lengths_are_refused(self):
+        """As the Collector's file exporter writes them with `format: proto`, or with `compression: zstd`."""
+        self.write("tallyd.yaml", b"sources: {otlp: {path: otlp.pb, decode: otlp}}\n" + REPORTS.encode())
+        for _ in range(20):
+            message = b""
+            while not message:
+                message = self.dice.choice([self.logs, self.metrics])().SerializeToString()
+            self.write("otlp.pb", b"".join(struct.pack(">I", len(message)) + message for _ in range(3)))
+            self.tallyd("import", "-c", "tallyd.yaml", "otlp.pb", status=EX_DATAERR)
+            self.assertIn("has messages of OTLP in protobuf, expected lines: set format: json", self.err)
+        packed = subprocess.run(["zstd", "-q"], input=message, stdout=subprocess.PIPE, check=True).stdout
+        self.write("otlp.pb", struct.pack(">I", len(packed)) + packed)
+        self.tallyd("import", "-c", "tallyd.yaml", "otlp.pb", status=EX_DATAERR)
+        self.assertIn("remove compression, and set format: json", self.err)
 
     def test_what_an_sdk_exports_is_counted(self):
         """Deltas add up to what was counted; with its default, totals, nothing does."""

@@ -118,14 +118,15 @@ class W3c(DaemonCase):
         self.write("u_ex260105.log", self.log)
         self.check()
 
-    def test_a_daemon_that_is_killed_reads_each_line_by_its_names(self):
-        self.write("u_ex260105.log", self.log[:1 << 20])
+    def follow_while_killed(self, write):
+        """A daemon follows the log, which write(from, to) continues, and is killed now and then."""
         at, end = 1 << 20, len(self.log)
+        write(0, at)
         while True:
             self.launch("-c", "tallyd.yaml", "--listen", "127.0.0.1:0")
             for _ in range(4):
                 to = min(end, at + self.dice.randrange(1 << 18))
-                self.append("u_ex260105.log", self.log[at:to])
+                write(at, to)
                 at = to
                 time.sleep(self.dice.random() * 0.1)
             if at == end:
@@ -135,6 +136,32 @@ class W3c(DaemonCase):
         self.wait_for(lambda: sum(int(row["value"]) for row in self.query("pages", "--top", "1000", span=SPAN)),
                       lambda found: found == sum(hits for hits, _ in self.counts.values()))
         self.stop()
+        self.check()
+
+    def test_a_daemon_that_is_killed_reads_each_line_by_its_names(self):
+        self.follow_while_killed(lambda at, to: self.append("u_ex260105.log", self.log[at:to]))
+
+    def write_over_space(self, at, to):
+        """As IIS does: it fills its file with NULs, 64 KiB at a time, and writes its lines over them."""
+        with open(self.path("u_ex260105.log"), "r+b" if at else "wb") as log:
+            log.seek(at)
+            log.write(self.log[at:to])
+            log.truncate((to >> 16) + 1 << 16)
+
+    def test_a_daemon_that_is_killed_reads_no_space_as_lines(self):
+        self.follow_while_killed(self.write_over_space)
+
+    def test_a_file_with_space_at_its_end_stays_the_same_file(self):
+        at = 0
+        for to in 300, 2000, 70000, len(self.log):
+            self.write_over_space(at, to)
+            said = self.tallyd("import", "-c", "tallyd.yaml", "u_ex260105.log")
+            self.assertNotIn("truncated", said + self.err)
+            at = to
+        self.check()
+        self.assertIn("nothing new", self.tallyd("import", "-c", "tallyd.yaml", "u_ex260105.log"))
+        self.write("u_ex260105.log.gz", gzip.compress(self.log))
+        self.tallyd("import", "-c", "tallyd.yaml", "u_ex260105.log.gz")
         self.check()
 
     def test_books_balance_and_files_are_forgotten_and_backfilled(self):

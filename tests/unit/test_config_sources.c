@@ -140,8 +140,8 @@ static const struct bad_config bad_files[] = {
      "f.yaml:1:11: sources.a: found tag:service.name, expected it only where decode ends in metric or begins "
      "with otlp\n"},
     {CLUSTER "sources: {a: {type: kafka, decode: w3c}}",
-     "f.yaml:2:11: sources.a: found w3c without names, expected them with type: kafka: {w3c: date time "
-     "c-ip}\n"},
+     "f.yaml:2:11: sources.a: found w3c without names, expected them with type: kafka, since the #Fields: of "
+     "another message is not found again after a restart: {w3c: date time c-ip}\n"},
     {"sources: {a: {decode: [{csv: [time, Path]}]}}",
      "f.yaml:1:30: sources.a.decode: csv: column 2: found \"Path\", expected a name of small letters, digits "
      "and _\n"},

@@ -480,6 +480,71 @@ static void test_input_pipe_waits_until_a_deadline(void **state)
     close(ends[0]);
 }
 
+/* Appends what comes within the file's size, as IIS does, and returns what is read then. */
+static size_t write_and_read(struct input *in, long at, const char *text, char *buf, size_t cap)
+{
+    struct err e;
+    size_t got;
+    FILE *f = fopen(path, "r+");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    assert_int_equal(fwrite(text, 1, strlen(text), f), strlen(text));
+    assert_int_equal(fclose(f), 0);
+    assert_true(input_read(in, buf, cap, &got, &e));
+    return got;
+}
+
+static void test_input_ends_before_space_that_nobody_wrote_to(void **state)
+{
+    (void)state;
+    static char space[65536];
+    char buf[100000], head[8];
+    size_t got;
+    struct err e;
+    write_file("w", space, sizeof space);
+    struct input *in = input_open(path, &e);
+    assert_true(input_read(in, buf, sizeof buf, &got, &e));
+    assert_int_equal(got, 0);
+    assert_int_equal(write_and_read(in, 0, "a b\nc", buf, sizeof buf), 5);
+    assert_memory_equal(buf, "a b\nc", 5);
+    assert_true(input_can_grow(in));
+    assert_int_equal(input_head(in, head, sizeof head), 5);
+    assert_int_equal(write_and_read(in, 5, " d\n", buf, sizeof buf), 3);
+    assert_memory_equal(buf, " d\n", 3);
+    assert_true(input_read(in, buf, sizeof buf, &got, &e));
+    assert_int_equal(got, 0);
+    assert_int_equal(input_fate(in), INPUT_STANDS);
+    input_close(in);
+}
+
+/* NULs with text behind them are bytes, as of a disk that lost some; so are more than any writer prepares. */
+static void test_input_reads_other_nuls(void **state)
+{
+    (void)state;
+    static char space[(1 << 20) + 8192];
+    static char buf[sizeof space];
+    size_t got;
+    struct err e;
+    write_file("w", "a\n\0\0\0b\n\0\0", 9);
+    struct input *in = input_open(path, &e);
+    assert_true(input_read(in, buf, 4, &got, &e)); /* ends within NULs */
+    assert_int_equal(got, 4);
+    assert_true(input_read(in, buf + 4, 100, &got, &e));
+    assert_int_equal(got, 3);
+    assert_memory_equal(buf, "a\n\0\0\0b\n", 7);
+    input_close(in);
+    write_file("w", "a\n", 2);
+    write_file("a", space, sizeof space);
+    in = input_open(path, &e);
+    size_t total = 0;
+    do {
+        assert_true(input_read(in, buf, sizeof buf, &got, &e));
+        total += got;
+    } while (got > 0);
+    assert_int_equal(total, sizeof space + 2);
+    input_close(in);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -499,6 +564,8 @@ int main(void)
         cmocka_unit_test(test_input_open_says_what_is_wrong),
         cmocka_unit_test(test_input_survives_short_and_interrupted_reads),
         cmocka_unit_test(test_input_pipe_waits_until_a_deadline),
+        cmocka_unit_test(test_input_ends_before_space_that_nobody_wrote_to),
+        cmocka_unit_test(test_input_reads_other_nuls),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

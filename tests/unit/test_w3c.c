@@ -160,6 +160,40 @@ static void test_directives_hold_in_a_file_but_not_over_messages(void **state)
     chain_free(c);
 }
 
+/* All results of a message's lines. */
+static void check_message(struct chain *c, const char *message, const char *want)
+{
+    struct record r = {.value = slice_text(message), .partition = 0, .timestamp_ms = -1};
+    struct event ev;
+    struct reject why;
+    struct slice bytes;
+    chain_start(c, &r);
+    for (enum chain_result what; (what = chain_next(c, &ev, &why, &bytes)) != CHAIN_END; want++) {
+        assert_int_equal(what == CHAIN_EVENT ? 'e' : what == CHAIN_REJECT ? 'r' : '#', *want);
+        if (what == CHAIN_REJECT)
+            assert_int_equal(why.reason, REJECT_FIELDS);
+    }
+    assert_int_equal(*want, '\0');
+    chain_flush(c);
+}
+
+/* The lines of the next messages would be read by the wrong names, so it is told. */
+static void test_message_that_only_names_other_fields_is_rejected(void **state)
+{
+    (void)state;
+    struct decode d;
+    struct err e;
+    assert_true(decoded_configure(&d, "w3c:date time c-ip", NULL, &e));
+    struct chain *c = chain_new(&d, 1000);
+    check_message(c, "#Fields: date time  c-ip", "#");
+    check_message(c, "#Date: 2026-01-05 00:00:00", "#");
+    check_message(c, "#Fields: date time c-ip sc-status", "r");
+    check_message(c, "#Fields: date time c-ip sc-status\n#Date: 2026-01-05 00:00:00", "#r");
+    check_message(c, "#Fields: date time c-ip sc-status\n" T "a 200\n#Date: 2026-01-05 00:00:00", "#e#");
+    check_message(c, T "a", "e");
+    chain_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +203,7 @@ int main(void)
         cmocka_unit_test(test_w3c_wrong_lines_are_rejected_where_they_are_wrong),
         cmocka_unit_test(test_w3c_wrong_configurations_are_refused),
         cmocka_unit_test(test_directives_hold_in_a_file_but_not_over_messages),
+        cmocka_unit_test(test_message_that_only_names_other_fields_is_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
