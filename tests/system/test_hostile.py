@@ -5,8 +5,10 @@ Others are answered all the same, lines are counted, memory stays below what `ch
 `python3 tests/system/test_hostile.py --seconds=600 -k load` has the load of all kinds go on for so long.
 """
 
+import collections
 import json
 import os
+import random
 import re
 import socket
 import subprocess
@@ -40,6 +42,9 @@ EVIL = [r"(?:(?=[^\pM]*+).)*", "(a*)*b|(.*)*x|((.*)*)*y"]
 # 97,920 minutes, nearly 3 MB: sixty of them exceed the budget of all answers.
 LARGE = "/api/v1/query?report=site&measure=all&step=minute&from=2000-01-01&to=2000-03-09"
 HEALTH_MS = 100
+GREEDY_QUESTIONS = 150
+# memory_max, the texts that are made and sent, and what malloc keeps of five threads; without memory_max it is twice as much.
+GREEDY_MIB = 24 + 6 * 2 + 5 * 8
 STOP_S = 2
 
 
@@ -54,10 +59,38 @@ def cpu_s(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def question_of_range(expression, steps):
+    return "/prometheus/api/v1/query_range?" + urllib.parse.urlencode(
+        {"query": expression, "start": "2026-01-05T00:00:00Z", "end": "2026-01-06T00:00:00Z", "step": 86400 / steps})
+
+
+# Each takes all the memory that it gets: every series of a report at many steps, joined, sorted, listed, ranked.
+GREEDY = [question_of_range("increase(pages:hits[1h])", 100),
+          question_of_range("increase(pages:hits[1h]) * on(path) increase(pages:hits[2h])", 60),
+          question_of_range('count_values("v", increase(pages:hits[1h]))', 100),
+          question_of_range('label_replace(increase(pages:hits[1h]), "p", "$1$1$1$1", "path", "(.*)")', 100),
+          question('sort(increase(pages:hits[1d]))'),
+          "/prometheus/api/v1/series?match[]=pages:hits", "/prometheus/api/v1/query?query=pages:hits",
+          "/api/v1/query?report=pages&measure=all&from=2026-01-01&to=2026-01-08&top=100000",
+          "/api/v1/top?report=pages&from=2026-01-05&to=2026-01-06&limit=100000",
+          "/api/v1/query?report=pages&measure=all&from=2000-01-01&to=2000-03-09&step=minute"]
+SMALL = """
+store: {url: "sqlite:tallyd.db"}
+sources: {access: {type: stdin}}
+reports: {pages: {by: [path], measures: {hits: count, slow: 'histogram(bytes)', all: 'sum(bytes)'}}}
+query: {timeout: 30s, rows_max: 1000000000, series_max: 100000, memory_max: 24MiB, response_max: 2MiB}
+aggregate: {series_max: 10000, cells_max: 16384, batch_size: 4MiB, keys_size: 4MiB, raw_size: 1MiB, sketches_size: 1MiB}
+http: {listen: "127.0.0.1:0"}
+"""
+
+
 class Hostile(harness.DaemonCase):
-    def launch_with(self, timeout="60s"):
+    def stated_mib(self):
+        return int(re.search(r"in all +(\d+) MiB", self.tallyd("check", "-c", "c.yaml", "--print")).group(1))
+
+    def launch_with(self, timeout="60s", config=CONFIG):
         self.write("access.log", harness.traffic(LINES))
-        self.write("c.yaml", CONFIG.format(timeout=timeout).encode())
+        self.write("c.yaml", config.format(timeout=timeout).encode() if config is CONFIG else config.encode())
         self.tallyd("import", "access.log", "-c", "c.yaml")
         self.launch("-c", "c.yaml")
         self.address = self.url.split("//")[1].split(":")
@@ -142,6 +175,38 @@ class Hostile(harness.DaemonCase):
         for sock in asked:
             self.assertRegex(sock.recv(16), rb"HTTP/1.1 503")
 
+    def ask_greedily(self, ended, dice, counts):
+        while not ended.is_set():
+            counts[self.ask(dice.choice(GREEDY))[0]] += 1
+
+    def test_greedy_questions_stay_within_what_is_stated(self):
+        """Memory is what the kernel says; the limit is small, so that nothing else is large beside it."""
+        self.launch_with(config=SMALL)
+        seed = int(os.environ.get("TALLYD_SEED", time.time_ns()))
+        print(f"TALLYD_SEED={seed}", flush=True)
+        ended, counts = threading.Event(), collections.Counter()
+        askers = [threading.Thread(target=self.ask_greedily, args=(ended, random.Random(seed + n), counts)) for n in range(6)]
+        for path in GREEDY:
+            self.ask(path)
+        before_kib = self.anonymous_kib()  # with the store's pages of its readers
+        for asker in askers:
+            asker.start()
+        try:
+            while sum(counts.values()) < GREEDY_QUESTIONS:
+                self.memory_kib = max(self.memory_kib, self.anonymous_kib())
+                time.sleep(0.005)
+        finally:
+            ended.set()
+            for asker in askers:
+                asker.join()
+        stated_mib = self.stated_mib()
+        print(f"memory {before_kib >> 10}, then up to {self.memory_kib >> 10} of {stated_mib} MiB; {dict(counts)}", flush=True)
+        self.assertLess(self.memory_kib >> 10, stated_mib)
+        self.assertLess(self.memory_kib - before_kib >> 10, GREEDY_MIB)
+        self.assertGreater(counts[422] + counts[503], 0, "no question was greedy enough")
+        self.assertGreater(counts[200], 0)
+        self.assertLessEqual(set(counts), {200, 422, 503})
+
     def feed_until(self, ended, fed):
         """Lines of one minute, so many a second; `fed` gets their number."""
         line = b'192.0.2.1 - - [06/Jan/2026:10:00:00 +0000] "GET /fed HTTP/1.1" 200 1 "-" "-"\n'
@@ -152,7 +217,7 @@ class Hostile(harness.DaemonCase):
     def test_load_of_all_kinds(self):
         self.launch_with(timeout="5s")
         paths = [LARGE, self.heavy(), *(question(f"count(pages:hits{{path=~{json.dumps(evil)}}})") for evil in EVIL)]
-        stated_mib = int(re.search(r"in all +(\d+) MiB", self.tallyd("check", "-c", "c.yaml", "--print")).group(1))
+        stated_mib = self.stated_mib()
         ended, fed = threading.Event(), []
         feeder = threading.Thread(target=self.feed_until, args=(ended, fed))
         with subprocess.Popen([sys.executable, os.path.join(os.path.dirname(__file__), "attackers.py"), self.address[0],
