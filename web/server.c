@@ -281,8 +281,12 @@ static enum MHD_Result begin(struct request *rq, const char *path, const char *m
     rq->is_begun = true;
     rq->path = path;
     if (!admit_refuse(&rq->server->admit, &ask, &rq->reply)) {
-        if (is_state(path) || !clients_are_busy(rq->server->clients))
+        if (is_state(path) || !clients_are_busy(rq->server->clients)) {
+            /* It is whole, unless it has a body: it must not be taken for one that is slow to come. */
+            if (strcmp(method, MHD_HTTP_METHOD_POST) != 0)
+                client_works(rq->client);
             return MHD_YES;
+        }
         api_error(&rq->reply, MHD_HTTP_SERVICE_UNAVAILABLE,
                   slice_text("all connections are in use (http.connections_max)"));
         rq->reply.retry = true;

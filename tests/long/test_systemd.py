@@ -145,7 +145,7 @@ class Systemd(unittest.TestCase):
         self.machine.run("tallyd query http://127.0.0.1:8081 site")
         pid = self.property("tallyd@two", "MainPID")
         nice = self.machine.run(f"ps -L -o ni= -p {pid}").stdout.split()
-        self.assertEqual({"0", "5"}, set(nice))
+        self.assertEqual({"0", "10"}, set(nice))
 
     def test_5_shut_in_by_the_drop_ins(self):
         """With local.conf and root.conf it does all that it does without them, and sees no other files."""
