@@ -40,7 +40,8 @@ struct store *readers_take(struct readers *r, struct deadline *deadline, struct 
 
 void readers_give(struct readers *r, struct store *st, bool good)
 {
-    good |= deadline_is_over(st->deadline); /* that is no failure of the store */
+    /* These are no failures of the store. */
+    good |= deadline_is_over(st->deadline) || (st->memory != NULL && st->memory->wanted > 0);
     st->deadline = NULL;
     st->memory = NULL;
     pthread_mutex_lock(&r->lock);
