@@ -45,7 +45,7 @@ bool budget_take(struct budget *b, enum budget_kind kind, uint64_t count, struct
 /* Memory that a vector or a scan holds until budget_drop(). */
 bool budget_hold(struct budget *b, uint64_t bytes, struct err *e) MUST_CHECK;
 void budget_drop(struct budget *b, uint64_t bytes);
-/* Memory for the work on one vector at a time, such as sorting or copying it: as much as the largest takes. */
+/* Memory for the work on one vector at a time, such as sorting it: as much as the largest takes. */
 bool budget_work(struct budget *b, uint64_t bytes, struct err *e) MUST_CHECK;
 /* Sets the error that this part of the budget is spent. Returns false. */
 bool budget_fail(const struct budget *b, enum budget_kind kind, struct err *e);

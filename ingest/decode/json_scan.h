@@ -1,4 +1,4 @@
-/* json_scan.h - finds the byte that ends the plain part of a JSON string, 16 bytes a step if there is SSE2 or NEON.
+/* json_scan.h - finds the byte that ends the plain part of a JSON string, 16 bytes a step by SSE2 or NEON.
  *
  *           json_scan_string   stops at a quote, a backslash or a control byte
  *           json_scan_plain    also stops at 0x7F and above: bytes before a stop are not odd (event.h)
