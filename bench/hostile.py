@@ -98,7 +98,8 @@ class Bench:
                  *(test_hostile.question(f"count(pages:hits{{path=~{json.dumps(evil)}}})") for evil in test_hostile.EVIL)]
         host, port = self.url.split("//")[1].split(":")
         with subprocess.Popen(["nice", "-n", "19", sys.executable, os.path.join(measure.ROOT, "tests/system/attackers.py"), host, port,
-                               str(seconds + WARM_S + 1)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as attackers:
+                               str(seconds + WARM_S + 1)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              start_new_session=True) as attackers:  # else the kernel gives them and the daemon one share
             attackers.stdin.write("\n".join(paths).encode())
             attackers.stdin.close()
             time.sleep(WARM_S)
@@ -136,7 +137,9 @@ def report(bench, work):
             ["peak of RssAnon", f"at most {bench.stated_mib} MiB (`check --print`)",
              measure.verdict(f"{peak_mib} MiB", peak_mib <= bench.stated_mib)]]
     attacks = ", ".join(f"{count:,} × {kind}" for kind, count in sorted(bench.attacked.items()))
-    return (f"\n{bench.arguments.seconds} s of hostile load in {bench.arguments.rounds} stretches, with calm ones between.\n\n{measure.table(rows)}\n\n"
+    return (f"\n{bench.arguments.seconds} s of hostile load in {bench.arguments.rounds} stretches, with calm ones between. The bare server and the load "
+            "average show how busy this computer was with other work.\n\n"
+            f"{measure.table(rows)}\n\n"
             f"Attempts: {attacks}.\n\n## Machine\n\n" +
             measure.about(work, ("load average meanwhile", measure.spread(bench.loads, "", 1))) + "\n")
 
