@@ -298,9 +298,9 @@ fuzz-build: $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz_%)
 bench: all build/traffic build/bench_hot build/bench_json ## measure against the peers and write bench/RESULTS.md
 	@python3 bench/run.py
 
-bench-builds: all build/traffic build/bench_hot $(ARM64_ROOT) ## count a line's instructions without hardening, and on arm64, into the same file
+bench-builds: all build/traffic build/bench_hot build/bench_json $(ARM64_ROOT) ## count a line's instructions without hardening, and on arm64, into the same file
 	@$(MAKE) BUILD=build/plain HARDENED= build/plain/bench_hot
-	@$(MAKE) FLAVOUR=arm64 build/arm64/bench_hot
+	@$(MAKE) FLAVOUR=arm64 build/arm64/bench_hot build/arm64/bench_json
 	@python3 bench/builds.py
 
 bench-formats: all build/traffic build/bench_hot ## count a line's instructions by compiled formats, into the same file
