@@ -65,7 +65,7 @@ def run_all(arguments, work):
     few = builds[0].instructions_per_line(path, work, arguments.qemu_lines)
     add("x86-64, as built", arguments.qemu_lines, few, few)
     add("arm64 (NEON), by qemu's trace", arguments.qemu_lines, traced_each(arguments, "bench_hot", path, arguments.qemu_lines), few)
-    event = builds[0].instructions_per_event(JSON_EVENTS, work)
+    event = builds[0].instructions_per_json_event(work, JSON_EVENTS)
     add("x86-64, events in JSON", JSON_EVENTS, event, event)
     add("arm64 (NEON), events in JSON, by qemu's trace", JSON_EVENTS, traced_each(arguments, "bench_json", "json", JSON_EVENTS), event)
     valgrind = measure.first_line("valgrind", "--version").removeprefix("valgrind-")
