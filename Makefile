@@ -298,9 +298,9 @@ fuzz-build: $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz_%)
 bench: all build/traffic build/bench_hot build/bench_json ## measure against the peers and write bench/RESULTS.md
 	@python3 bench/run.py
 
-bench-builds: all build/traffic build/bench_hot $(ARM64_ROOT) ## count a line's instructions without hardening, and on arm64, into the same file
+bench-builds: all build/traffic build/bench_hot build/bench_json $(ARM64_ROOT) ## count a line's instructions without hardening, and on arm64, into the same file
 	@$(MAKE) BUILD=build/plain HARDENED= build/plain/bench_hot
-	@$(MAKE) FLAVOUR=arm64 build/arm64/bench_hot
+	@$(MAKE) FLAVOUR=arm64 build/arm64/bench_hot build/arm64/bench_json
 	@python3 bench/builds.py
 
 bench-formats: all build/traffic build/bench_hot ## count a line's instructions by compiled formats, into the same file
@@ -327,6 +327,13 @@ bench-figures: all $(FIGURES) ## measure updates over a day by the shape of the 
 
 bench-mongo: all $(MONGO_TOOLS) ## measure the store in MongoDB with two servers, into the same file
 	@python3 bench/mongo/run.py
+
+bench-fuzz: ## inputs that each fuzz target tries in a second, into the same file
+	@$(MAKE) FLAVOUR=asan CC=$(CLANG) fuzz-build
+	@python3 bench/fuzz.py
+
+bench-hostile: all build/traffic ## a daemon under hostile load for ten minutes: health, ingest, memory, into the same file
+	@python3 bench/hostile.py
 
 bench-install: all ## time from installing the Debian package to the first chart of a busy Apache, into the same file: needs root
 	@python3 bench/install.py
@@ -397,7 +404,7 @@ INSTALLED  = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 sha
 DOCUMENTS := openapi.yaml page.png $(patsubst docs/%,%,$(wildcard docs/*.md docs/examples/*.yaml docs/examples/*/*.yml docs/grafana/*/*.json docs/grafana/*/*/*.yaml))
 # README.md beside them: its links lead there, and those to the files of a clone are plain words.
 README     = sed 's|](docs/|](|g; s,\[\([^]]*\)\](\(bench/[^)]*\|C[A-Z]*\.md\)),\1,g' README.md
-DROP_INS  := credentials.conf local.conf
+DROP_INS  := credentials.conf local.conf root.conf
 # The unit has one configuration, the template one for each instance.
 UNIT          = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@||; s|@CONFIG@|/etc/tallyd.yaml|; s|@STATE@|tallyd|; \
                 s|@INSTANCE@|%H|' \
@@ -446,8 +453,8 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-parsers bench-prealloc bench-prom bench-sizing bench-sketches bench-web format bench-schemas image bench-builds bench-install \
-        format-check lint deps-check size-check docs docs-check screenshot install uninstall deb clean help
+# Every target with a line of help, and some without.
+.PHONY: $(shell sed -n 's/^\([a-z][a-z_.-]*\):[^=].*\#\# .*/\1/p' Makefile) arm64 unit-build fuzz-build
 .SECONDARY:
 .DELETE_ON_ERROR:
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define CACHE_LINE ((size_t)64)
-#define MMAP_BYTES (32 << 20) /* glibc's maximum: half of a thread's heap */
 
 static void *must(void *ptr, size_t bytes)
 {
@@ -61,8 +60,13 @@ char *xstrndup(const char *text, size_t len)
 void mem_keep_freed(void)
 {
     /* Another malloc, such as a sanitizer's, may refuse; that only costs speed. */
-    (void)mallopt(M_MMAP_THRESHOLD, MMAP_BYTES);
+    (void)mallopt(M_MMAP_THRESHOLD, MEM_LARGE_BYTES);
     (void)mallopt(M_TRIM_THRESHOLD, MEM_KEPT_BYTES);
+}
+
+void mem_trim(void)
+{
+    (void)malloc_trim(0);
 }
 
 void *xgrow(void *ptr, size_t *capacity, size_t need, size_t element_bytes)

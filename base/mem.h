@@ -7,7 +7,8 @@
 
 #include <stddef.h>
 
-#define MEM_KEPT_BYTES (16 << 20)
+#define MEM_KEPT_BYTES  (8 << 20)
+#define MEM_LARGE_BYTES (4 << 20)
 
 void *xmalloc(size_t bytes) __attribute__((malloc, returns_nonnull));
 void *xcalloc(size_t count, size_t bytes) __attribute__((malloc, returns_nonnull));
@@ -17,8 +18,11 @@ void *xtable(size_t count, size_t bytes) __attribute__((malloc, returns_nonnull)
 void *xrealloc(void *ptr, size_t bytes) __attribute__((returns_nonnull));
 char *xstrdup(const char *text) __attribute__((malloc, returns_nonnull));
 char *xstrndup(const char *text, size_t len) __attribute__((malloc, returns_nonnull));
-/* Lets each arena of malloc keep MEM_KEPT_BYTES of freed memory (mallopt(3)). Otherwise each large query gets
- * its pages anew from the system, which costs as much as its answer. Call it before any thread starts. */
+/* Lets each arena of malloc keep MEM_KEPT_BYTES of freed memory (mallopt(3)). Otherwise each query gets its
+ * pages anew from the system, which costs as much as its answer. Blocks of MEM_LARGE_BYTES are not kept: they
+ * would leave holes. Call it before any thread starts. */
 void mem_keep_freed(void);
+/* Gives freed memory back to the system, also what lies between other memory. */
+void mem_trim(void);
 /* Room for `need` elements in a growing array: doubles, never shrinks. */
 void *xgrow(void *ptr, size_t *capacity, size_t need, size_t element_bytes) __attribute__((returns_nonnull));

@@ -12,6 +12,7 @@ import measure
 import tallyd as tallyd_module
 
 NAME = "bench-builds"
+JSON_EVENTS = 300  # all alike
 QEMU = ["qemu-aarch64-static", "-L", os.path.join(measure.ROOT, "build/arm64/root")]
 # It writes a line for each instruction.
 TRACE = ["-singlestep", "-d", "exec,nochain", "-D", "/dev/stderr"]
@@ -41,6 +42,13 @@ def traced_instructions(argv):
     return count
 
 
+def traced_each(arguments, harness, what, count):
+    """The instructions of a harness of arm64 for 2N less those for N."""
+    program = os.path.join(arguments.build, "arm64", harness)
+    few, many = (traced_instructions([program, what, str(n)]) for n in (count, 2 * count))
+    return (many - few) / count
+
+
 def run_all(arguments, work):
     path = os.path.join(work, "log")
     write_log(path, arguments)
@@ -56,9 +64,10 @@ def run_all(arguments, work):
     add("x86-64, without the flags that harden", arguments.hot_lines, native[1], native[0])
     few = builds[0].instructions_per_line(path, work, arguments.qemu_lines)
     add("x86-64, as built", arguments.qemu_lines, few, few)
-    program = os.path.join(arguments.build, "arm64/bench_hot")
-    counts = [traced_instructions([program, path, str(n)]) for n in (arguments.qemu_lines, 2 * arguments.qemu_lines)]
-    add("arm64 (NEON), by qemu's trace", arguments.qemu_lines, (counts[1] - counts[0]) / arguments.qemu_lines, few)
+    add("arm64 (NEON), by qemu's trace", arguments.qemu_lines, traced_each(arguments, "bench_hot", path, arguments.qemu_lines), few)
+    event = builds[0].instructions_per_json_event(work, JSON_EVENTS)
+    add("x86-64, events in JSON", JSON_EVENTS, event, event)
+    add("arm64 (NEON), events in JSON, by qemu's trace", JSON_EVENTS, traced_each(arguments, "bench_json", "json", JSON_EVENTS), event)
     valgrind = measure.first_line("valgrind", "--version").removeprefix("valgrind-")
     machine = measure.about(work, ("valgrind", valgrind), ("qemu", measure.first_line(QEMU[0], "--version")))
     return [], f"\n{measure.table(rows)}\n\n## Machine\n\n{machine}\n"

@@ -128,6 +128,7 @@ static bool make_query(struct query *q, const struct arguments *args, const stru
                                   (uint64_t)c->query.series_max,
                                   (uint64_t)c->query.response_bytes_max,
                                   (uint64_t)c->query.sketch_bytes_max,
+                                  (uint64_t)c->query.memory_bytes_max,
                                   c->query.week_start,
                                   0};
     query_init(q, clock_wall_ms(&clock_system), &limits);

@@ -120,6 +120,7 @@ struct config {
         int64_t series_max; /* series in one answer */
         int64_t response_bytes_max;
         int64_t sketch_bytes_max; /* histograms and distinct counts of one answer */
+        int64_t memory_bytes_max; /* all questions by HTTP under way, without their answers' texts */
         int64_t timeout_ms;
         enum weekday week_start;
     } query;

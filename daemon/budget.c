@@ -2,6 +2,7 @@
 
 #include "daemon/backfill.h"
 #include "daemon/count/dead_letters.h"
+#include "daemon/service/service.h"
 #include "daemon/setup.h"
 #include "ingest/decode/json_write.h"
 #include "ingest/derive/derived.h"
@@ -80,16 +81,19 @@ struct budget budget_of(const struct config *c)
     if (mongo_is_url(c->store.url)) /* the writer and the jobs have a handle each, with its own names */
         b.store_bytes = 2 * names_bytes + MONGO_BATCH_FACTOR * b.shards_bytes +
                         (c->store.connections + 1) * (int64_t)MONGO_CONNECTION_BYTES;
-    if (c->http.enabled)
-        b.http_bytes = server_bytes_max(c->http.connections_max, c->query.response_bytes_max) +
-                       READERS_MAX * (is_sqlite ? SQLITE_READER_CACHE_KIB * KIB : names_bytes);
+    if (c->http.enabled) {
+        const struct server_options http = service_server_options(c);
+        b.sending_bytes = server_sending_bytes_max(&http);
+        b.question_bytes = server_question_bytes_max(&http) +
+                           READERS_MAX * (is_sqlite ? SQLITE_READER_CACHE_KIB * KIB : names_bytes);
+    }
     return b;
 }
 
 int64_t budget_total(const struct budget *b)
 {
     return b->shards_bytes + b->input_bytes + b->derived_bytes + b->queue_bytes + b->rejects_bytes +
-           b->store_bytes + b->http_bytes;
+           b->store_bytes + b->sending_bytes + b->question_bytes + BUDGET_PROGRAM_BYTES;
 }
 
 static void print_part(const char *what, int64_t bytes, const char *limits, struct text *out)
@@ -111,6 +115,10 @@ void budget_print(const struct config *c, struct text *out)
     print_part("fetched ahead", b.queue_bytes, "kafka.queue_size and one answer (fetch.max.bytes)", out);
     print_part("rejects not yet written", b.rejects_bytes, "", out);
     print_part("pages and keys of the store", b.store_bytes, "", out);
-    print_part("HTTP", b.http_bytes, "http.connections_max, query.response_max", out);
+    print_part("connections, answers, streams", b.sending_bytes,
+               "http.connections_max, http.streams_max, query.response_max", out);
+    print_part("questions that are being answered", b.question_bytes, "query.memory_max, query.response_max",
+               out);
+    print_part("the program itself", BUDGET_PROGRAM_BYTES, "", out);
     print_part("in all", budget_total(&b), "", out);
 }

@@ -58,13 +58,14 @@ static inline const char *scan_quoted_bytes(const char *p, const char *end, char
 
 /* Bits of `scan_stops` for each of the SCAN_STEP bytes, the lowest for the first. */
 #define SCAN_BITS 1
+#define SCAN_ALL  0xFFFFu
 typedef unsigned scan_stops;
 
 static inline scan_stops scan_odd_stops(const char *p)
 {
     __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
     __m128i above = _mm_cmpgt_epi8(_mm_add_epi8(v, _mm_set1_epi8(1)), _mm_set1_epi8(0x20));
-    return 0xFFFFu ^
+    return SCAN_ALL ^
            (unsigned)_mm_movemask_epi8(_mm_andnot_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('\\')), above));
 }
 
@@ -74,7 +75,7 @@ static inline scan_stops scan_word_stops(const char *p)
     __m128i stop =
         _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('\\')), _mm_cmpeq_epi8(v, _mm_set1_epi8(':')));
     __m128i above = _mm_cmpgt_epi8(_mm_add_epi8(v, _mm_set1_epi8(1)), _mm_set1_epi8(0x21));
-    return 0xFFFFu ^ (unsigned)_mm_movemask_epi8(_mm_andnot_si128(stop, above));
+    return SCAN_ALL ^ (unsigned)_mm_movemask_epi8(_mm_andnot_si128(stop, above));
 }
 
 static inline scan_stops scan_quoted_stops(const char *p, char also)
@@ -85,13 +86,21 @@ static inline scan_stops scan_quoted_stops(const char *p, char also)
         stop = _mm_or_si128(stop, _mm_cmpeq_epi8(v, _mm_set1_epi8(also)));
     __m128i folded = _mm_add_epi8(_mm_xor_si128(v, _mm_set1_epi8(2)), _mm_set1_epi8(3));
     __m128i above = _mm_cmpgt_epi8(folded, _mm_set1_epi8(0x23));
-    return 0xFFFFu ^ (unsigned)_mm_movemask_epi8(_mm_andnot_si128(stop, above));
+    return SCAN_ALL ^ (unsigned)_mm_movemask_epi8(_mm_andnot_si128(stop, above));
+}
+
+/* The bits of the bytes that are the same in both. */
+static inline scan_stops scan_same(const char *p, const char *q)
+{
+    return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)p),
+                                                      _mm_loadu_si128((const __m128i *)(const void *)q)));
 }
 
 #elif defined __aarch64__
 
 /* NEON has no instruction that gathers one bit of each byte; one narrowing shift gathers four. */
 #define SCAN_BITS 4
+#define SCAN_ALL  UINT64_MAX
 typedef uint64_t scan_stops;
 
 static inline scan_stops scan_gather(uint8x16_t stop)
@@ -126,6 +135,15 @@ static inline scan_stops scan_quoted_stops(const char *p, char also)
         stop = vorrq_u8(stop, vceqq_u8(v, vdupq_n_u8((uint8_t)also)));
     return scan_gather(stop);
 }
+
+static inline scan_stops scan_same(const char *p, const char *q)
+{
+    return scan_gather(vceqq_u8(vld1q_u8((const uint8_t *)p), vld1q_u8((const uint8_t *)q)));
+}
+
+#else
+
+typedef unsigned scan_stops;
 
 #endif
 

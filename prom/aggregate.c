@@ -191,7 +191,10 @@ static bool write_counts(struct fetch *fe, const struct node *n, const struct gr
 static bool count_values(struct fetch *fe, const struct node *n, const struct vector *in,
                          const struct groups *g, struct vector *out, struct err *e)
 {
-    struct counted *counted = xmalloc(in->series_count * in->step_count * sizeof *counted);
+    const size_t values = in->series_count * in->step_count;
+    if (!budget_work(fe->budget, values * sizeof(struct counted), e))
+        return false;
+    struct counted *counted = xmalloc(values * sizeof *counted);
     size_t count = 0;
     for (size_t i = 0; i < in->series_count; i++) {
         for (size_t step = 0; step < in->step_count; step++) {

@@ -17,9 +17,13 @@ static const struct {
      0, BUDGET_SERIES_MAX},
 };
 
-void budget_init(struct budget *b, uint64_t rows_max, struct deadline *deadline)
+void budget_init(struct budget *b, uint64_t rows_max, const struct store *st, const struct arena *arena)
 {
-    *b = (struct budget){.values_left = BUDGET_VALUES_MAX, .deadline = deadline};
+    *b = (struct budget){.values_left = BUDGET_VALUES_MAX, .arena = arena};
+    if (st != NULL) {
+        b->deadline = st->deadline;
+        b->memory = st->memory;
+    }
     for (size_t i = 0; i < BUDGET_KINDS; i++) {
         uint64_t per_row = kinds[i].per_row;
         b->max[i] = kinds[i].max;
@@ -45,5 +49,28 @@ bool budget_take(struct budget *b, enum budget_kind kind, uint64_t count, struct
     if (count > b->left[kind])
         return budget_fail(b, kind, e);
     b->left[kind] -= count;
+    if (b->arena != NULL && !share_fit(b->memory, &b->arena_bytes, arena_bytes(b->arena)))
+        return share_fail(b->memory, e);
     return deadline_check(b->deadline, e);
+}
+
+bool budget_hold(struct budget *b, uint64_t bytes, struct err *e)
+{
+    if (share_take(b->memory, bytes))
+        return true;
+    b->is_full = true;
+    return share_fail(b->memory, e);
+}
+
+void budget_drop(struct budget *b, uint64_t bytes)
+{
+    share_give(b->memory, bytes);
+}
+
+bool budget_work(struct budget *b, uint64_t bytes, struct err *e)
+{
+    if (share_fit(b->memory, &b->work_bytes, bytes))
+        return true;
+    b->is_full = true;
+    return share_fail(b->memory, e);
 }

@@ -69,8 +69,7 @@ static bool widen(struct fetch *fe, struct vector *part, size_t first, struct ve
     fetch_release(fe, part);
     if (!good)
         return false;
-    vector_append(out, &wide);
-    good = vector_unite(out, e);
+    good = fetch_append(fe, out, &wide, e) && vector_unite(out, e);
     fetch_shrink(fe, out);
     return good;
 }
@@ -267,7 +266,7 @@ bool eval_run(struct store *st, const struct eval_question *q, struct eval_answe
                        .step_ms = q->step_ms,
                        .start_ms = q->from_ms,
                        .end_ms = q->step_ms > 0 ? q->to_ms : q->from_ms};
-    budget_init(&budget, q->limits.rows_max, st->deadline);
+    budget_init(&budget, q->limits.rows_max, st, &a->arena);
     budget.sketches_max = q->limits.sketches_max;
     *a = (struct eval_answer){.from_ms = q->from_ms, .step_ms = q->step_ms};
     arena_init(&a->arena, ARENA_CHUNK_BYTES);

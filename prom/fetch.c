@@ -326,8 +326,10 @@ static bool append(struct reading *rd, struct vector *out, struct err *e)
         !fetch_room(rd->fetch, rows, &more, e))
         return false;
     bool good = set_values(rd, &ask, &more, e) && label_rows(rd, &more, e);
-    vector_append(out, &more);
-    return good;
+    if (good)
+        return fetch_append(rd->fetch, out, &more, e);
+    fetch_release(rd->fetch, &more);
+    return false;
 }
 
 static bool read_series(struct reading *rd, const struct match *match, struct vector *out, struct err *e)

@@ -32,6 +32,8 @@ struct fetch_around {
 
 /* Makes a vector of `series_count` series within the budget; all values are absent. */
 bool fetch_room(struct fetch *fe, size_t series_count, struct vector *out, struct err *e) MUST_CHECK;
+/* Moves the series of `more` behind those of `v`, as vector_append(). `more` is released in any case. */
+bool fetch_append(struct fetch *fe, struct vector *v, struct vector *more, struct err *e) MUST_CHECK;
 /* Returns to the budget what a vector took for series that it does not have any more. */
 void fetch_shrink(struct fetch *fe, struct vector *v);
 /* Frees a vector and returns its values to the budget. */

@@ -133,8 +133,8 @@ static bool visit_selected(struct listing *l, place_fn *fn)
 /* Writes the entries that `fn` finds. */
 static bool list(struct listing *l, bool as_text, place_fn *fn, struct text *out, bool *is_cut)
 {
-    budget_init(&l->budget, l->ask->rows_max, l->store->deadline);
     arena_init(&l->arena, ARENA_CHUNK_BYTES);
+    budget_init(&l->budget, l->ask->rows_max, l->store, &l->arena);
     bool good = visit_selected(l, fn);
     if (good)
         write_found(l, as_text, out);

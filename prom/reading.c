@@ -14,11 +14,29 @@ static void add_sketches(struct reading *rd)
     memset(rd->sketches + known, 0, pieces * sizeof *rd->sketches);
 }
 
+/* Takes the memory of a new row, and of slots up to its own. */
+static bool hold_row(struct reading *rd, size_t slot)
+{
+    const size_t per_piece = rd->width * sizeof *rd->columns + (rd->has_sketches ? sizeof *rd->sketches : 0);
+    uint64_t bytes = rd->windows.piece_count * per_piece + sizeof *rd->series;
+    if (slot >= rd->row_slots)
+        bytes += (slot + 1 - rd->row_slots) * sizeof *rd->rows;
+    if (!share_take(rd->fetch->budget->memory, bytes))
+        return false;
+    rd->held += bytes;
+    return true;
+}
+
 bool reading_row(struct reading *rd, uint32_t series, size_t *row)
 {
     size_t slot = series;
     if (rd->folds && !fold_find(&rd->fold, series, &slot))
         return false;
+    const bool is_new = slot >= rd->row_slots || rd->rows[slot] == 0;
+    if (is_new && !hold_row(rd, slot)) {
+        rd->is_too_much = rd->is_refused = true;
+        return false;
+    }
     if (slot >= rd->row_slots) {
         size_t known = rd->row_slots;
         rd->row_slots = slot + 1;
@@ -70,6 +88,8 @@ static bool add_sketch(void *context, uint32_t series, int64_t bucket_ms, size_t
         return err_set(e, EX_DATAERR,
                        "the store is damaged: %s does not decode; check it by `tallyd verify --store-only`",
                        rd->metric->name);
+    if (!share_fit(rd->fetch->budget->memory, &rd->sketches_held, arena_bytes(&rd->sketch_memory)))
+        return share_fail(rd->fetch->budget->memory, e);
     return bytes_max == 0 || arena_bytes(&rd->sketch_memory) <= bytes_max ||
            err_set(e, EX_UNAVAILABLE,
                    "%s takes more than %" PRIu64
@@ -136,6 +156,8 @@ bool reading_scan(struct reading *rd, const struct series_set *set, struct err *
             return false;
         if (rd->is_too_much) {
             b->is_full = true;
+            if (rd->is_refused)
+                return share_fail(b->memory, e);
             return err_set(
                 e, EX_UNAVAILABLE,
                 "the question reads more than %zu values (series by stretches of time) at once: select fewer "
@@ -149,6 +171,7 @@ bool reading_scan(struct reading *rd, const struct series_set *set, struct err *
 
 void reading_fini(struct reading *rd)
 {
+    budget_drop(rd->fetch->budget, rd->held + rd->sketches_held);
     windows_fini(&rd->windows);
     fold_fini(&rd->fold);
     free(rd->rows);

@@ -42,9 +42,10 @@ struct reading {
     size_t row_count, series_capacity;
     int64_t *columns; /* [(row × pieces + piece) × width] */
     size_t column_capacity, columns_max;
-    bool is_too_much;
-    bool has_sketches;      /* each row has a sketch for each piece, too: */
-    union sketch *sketches; /* [row × pieces + piece] */
+    bool is_too_much, is_refused; /* more than columns_max; more than the memory of the question */
+    uint64_t held, sketches_held; /* bytes of the budget: rows; memory of sketches */
+    bool has_sketches;            /* each row has a sketch for each piece, too: */
+    union sketch *sketches;       /* [row × pieces + piece] */
     size_t sketch_capacity;
     struct arena sketch_memory; /* of the sketches, if there are any */
     struct bound *bounds;       /* of METRIC_BUCKET, ascending (buckets.h) */

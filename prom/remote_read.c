@@ -36,12 +36,13 @@ struct samples {
     const struct metric *metric;
     const struct measure *measure; /* metric->value */
     enum shape shape;
-    int64_t cell_ms, from_ms; /* length of a cell; start of the first one */
-    size_t cells;             /* each has one sample of a series */
-    size_t width;             /* columns of the measure */
-    bool is_past;             /* the scan reads the time before the cells: it adds no series */
-    bool is_too_much;
-    uint32_t *rows; /* by series: its row + 1; 0: none */
+    int64_t cell_ms, from_ms;     /* length of a cell; start of the first one */
+    size_t cells;                 /* each has one sample of a series */
+    size_t width;                 /* columns of the measure */
+    bool is_past;                 /* the scan reads the time before the cells: it adds no series */
+    bool is_too_much, is_refused; /* more values than there may be; more than the memory of the question */
+    uint64_t held;                /* bytes of the budget */
+    uint32_t *rows;               /* by series: its row + 1; 0: none */
     size_t slots, slot_capacity;
     uint32_t *series; /* by row */
     size_t row_count, series_capacity;
@@ -76,9 +77,13 @@ static bool take_row(struct samples *s, uint32_t series, size_t *row)
         size_t per_row = columns_per_row(s), start = s->row_count * per_row;
         if (s->is_past)
             return false;
+        const uint64_t bytes = per_row * sizeof *s->columns + sizeof *s->series;
         s->is_too_much |= start + per_row > s->request->budget.values_left;
+        s->is_refused |= !s->is_too_much && !share_take(s->request->budget.memory, bytes);
+        s->is_too_much |= s->is_refused;
         if (s->is_too_much)
             return false;
+        s->held += bytes;
         s->columns = xgrow(s->columns, &s->column_capacity, start + per_row, sizeof *s->columns);
         memset(s->columns + start, 0, per_row * sizeof *s->columns);
         s->series = xgrow(s->series, &s->series_capacity, s->row_count + 1, sizeof *s->series);
@@ -116,6 +121,8 @@ static bool scan_tile(struct samples *s, const struct series_set *set, struct pl
         return e->code == EX_UNAVAILABLE && !e->retryable ? budget_fail(b, BUDGET_ROWS, e) : false;
     if (!budget_take(b, BUDGET_ROWS, stats.rows, e))
         return false;
+    if (s->is_refused)
+        return share_fail(b->memory, e);
     return !s->is_too_much ||
            err_set(e, EX_UNAVAILABLE,
                    "the selector takes more than %d samples at once: select fewer series or a shorter range, "
@@ -254,6 +261,7 @@ static bool read_metric(struct samples *s, const struct series_set *set, struct 
     if (set->kind == SERIES_ONE && slide_is_total(s->measure))
         (void)take_row(s, set->one, &row);
     bool good = scan(s, set, e) && write_rows(s, metric, e);
+    budget_drop(&s->request->budget, s->held);
     free(s->rows);
     free(s->series);
     free(s->columns);
@@ -339,8 +347,8 @@ bool remote_read(struct store *st, struct slice request, const struct remote_lim
     struct request rq = {.store = st, .limits = limits, .out = out};
     struct remote_request *asked = xmalloc(sizeof *asked);
     bool good = remote_parse(request, asked, e);
-    budget_init(&rq.budget, limits->rows_max, st->deadline);
     arena_init(&rq.arena, ARENA_CHUNK_BYTES);
+    budget_init(&rq.budget, limits->rows_max, st, &rq.arena);
     for (size_t i = 0; good && i < asked->query_count; i++)
         good = answer_query(&rq, &asked->queries[i], e);
     arena_fini(&rq.arena);

@@ -13,6 +13,7 @@
  * Notes   : an answer that begins empty says if the report did not count all (missed.h): in JSON by a member
  *           `notes`, beside a table by query_note().
  * Owner   : a query borrows the text of its parameters.
+ * Memory  : all but the text is taken from the store handle's share of memory (quota.h).
  * Errors  : EX_USAGE: the query is wrong; the text is for the user. EX_UNAVAILABLE: the answer passes a limit
  *           or needs expired time buckets (with a hint), or is not exact in the zone. Others are the store's.
  */
@@ -35,6 +36,7 @@ struct query_limits {
     uint64_t series_max;   /* series in the answer */
     uint64_t bytes_max;    /* bytes of the answer's text; 0: no limit */
     uint64_t sketches_max; /* bytes of histograms and distinct counts that one answer adds up; 0: no limit */
+    uint64_t memory_max;   /* bytes of memory of all questions by HTTP under way; see quota.h */
     enum weekday week_start; /* first day of a week, unless the query names one */
     int64_t timeout_ms;      /* time for one question by HTTP; 0: no limit */
 };

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #define SKETCHES_CHUNK_BYTES ((size_t)16 << 10)
+#define ROW_BYTES            64 /* a row's start and tiles */
 
 static bool is_of_cells(const struct answer *a, int64_t ms, struct err *e)
 {
@@ -45,6 +46,8 @@ static bool make_steps(struct bound *b, struct err *e)
             return false;
         if (a->row_count == b->query->limits.points_max)
             return refuse_steps(b, e);
+        if (!share_take(b->store->memory, ROW_BYTES))
+            return share_fail(b->store->memory, e);
         a->starts = xgrow(a->starts, &capacity, a->row_count + 1, sizeof *a->starts);
         a->starts[a->row_count++] = at_ms;
         at_ms = step_next(&a->step, a->zone, at_ms);
@@ -72,6 +75,9 @@ static bool make_rows(struct bound *b, struct err *e)
     else if (!make_steps(b, e))
         return false;
     if (!a->of_series) {
+        if (!share_take(b->store->memory, a->row_count * (a->column_count * sizeof *a->columns +
+                                                          a->sketch_count * sizeof *a->sketches)))
+            return share_fail(b->store->memory, e);
         a->columns = xcalloc(a->row_count * a->column_count, sizeof *a->columns);
         a->sketches = xcalloc(a->row_count * a->sketch_count + 1, sizeof *a->sketches);
     }
@@ -83,6 +89,8 @@ struct filling {
     struct answer *a;
     struct arena sketch_memory;
     uint64_t sketches_max;
+    struct share *memory; /* of the question */
+    uint64_t counted;     /* bytes of it that sketch_memory has */
 };
 
 static void add_to_row(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
@@ -98,7 +106,8 @@ static bool add_sketch_to_row(void *context, uint32_t series, int64_t bucket_ms,
     struct filling *f = context;
     (void)series;
     return answer_merge_sketch(f->a, &f->a->sketches[answer_row(f->a, bucket_ms) * f->a->sketch_count],
-                               &f->sketch_memory, sketch, packed, f->sketches_max, e);
+                               &f->sketch_memory, sketch, packed, f->sketches_max, e) &&
+           (share_fit(f->memory, &f->counted, arena_bytes(&f->sketch_memory)) || share_fail(f->memory, e));
 }
 
 /* Rank series by the store's cached ranking, or by a scan of the matching series. */
@@ -177,9 +186,9 @@ bool query_run(struct store *st, const struct query *q, struct text *out, struct
     *stats = (struct query_stats){0};
     if (!bound_fill(&b, e))
         return false;
-    struct filling filling = {.a = &b.answer, .sketches_max = q->limits.sketches_max};
+    struct filling filling = {.a = &b.answer, .sketches_max = q->limits.sketches_max, .memory = st->memory};
     arena_init(&filling.sketch_memory, SKETCHES_CHUNK_BYTES);
-    top_init(&top, &b.answer, q->limits.sketches_max);
+    top_init(&top, &b.answer, q->limits.sketches_max, st->memory);
     bool good = make_rows(&b, e) && match_series(&match, st, b.report, b.values, e) &&
                 find_rows(&b, &top, &filling, &match, stats, e) && find_missed(&b, stats, e) &&
                 write_answer(&b, out, e);

@@ -83,6 +83,7 @@ static bool scan_both(struct ranking *r, struct err *e)
     tiles_add(&tiles, report_cell(a->report), a->from_ms, a->to_ms);
     bool good = bound_scan(b, &r->match.set, &tiles, scan_period, scan_period_sketch, r, &stats, e);
     tiles_fini(&tiles);
+    good = good && top_check(&r->now, e) && top_check(&r->before, e);
     top_total(&r->now, r->total, &r->total_sketch);
     top_total(&r->before, r->total_before, &r->total_sketch_before);
     return good;
@@ -126,7 +127,7 @@ static bool find_before(struct ranking *r, struct err *e)
         return true;
     bool good =
         cached_ranking_total(&r->bound, r->before_ms, r->bound.answer.from_ms, total, &is_cached, e) &&
-        scan_before(r, &tiles, !is_cached, e);
+        scan_before(r, &tiles, !is_cached, e) && top_check(&r->before, e);
     if (good && is_cached)
         memcpy(r->total_before, total, sizeof total);
     else if (good)
@@ -186,14 +187,22 @@ static void write_figures(const struct ranking *r, size_t row, const char *const
     write_value(is_there, value, absent, out);
 }
 
+/* Is the answer longer than it may be? bound_check_bytes() says so then. */
+static bool is_long(const struct ranking *r, size_t before, const struct text *out)
+{
+    const uint64_t most = r->bound.query->limits.bytes_max;
+    return most > 0 && out->len - before > most;
+}
+
 static void write_csv(const struct ranking *r, struct text *out)
 {
+    const size_t before = out->len;
     bool is_raw = r->bound.query->format == QUERY_CSV_RAW;
     const struct answer *a = &r->bound.answer;
     for (size_t d = 0; d < a->report->dimension_count; d++)
         text_printf(out, "%s,", a->report->dimensions[d].name);
     text_puts(out, "value,share,before\n");
-    for (size_t row = 0; row < a->row_count; row++) {
+    for (size_t row = 0; row < a->row_count && !is_long(r, before, out); row++) {
         for (size_t d = 0; d < a->report->dimension_count; d++) {
             (is_raw ? text_csv : text_csv_cell)(out, answer_dimension(a, row, d));
             text_putc(out, ',');
@@ -227,6 +236,7 @@ static void write_period(const struct ranking *r, int64_t from_ms, int64_t to_ms
 static void write_json(const struct ranking *r, struct text *out)
 {
     const struct answer *a = &r->bound.answer;
+    const size_t before = out->len;
     text_puts(out, "{\"report\":");
     text_json(out, slice_text(a->report->name));
     text_puts(out, ",\"measure\":");
@@ -242,7 +252,7 @@ static void write_json(const struct ranking *r, struct text *out)
         text_puts(out, "null");
     }
     text_puts(out, ",\"series\":[");
-    for (size_t row = 0; row < a->row_count; row++) {
+    for (size_t row = 0; row < a->row_count && !is_long(r, before, out); row++) {
         text_puts(out, row > 0 ? "," : "");
         write_series(r, row, out);
     }
@@ -270,8 +280,8 @@ bool ranking_run(struct store *st, const struct query *q, struct text *out, stru
     size_t before = out->len;
     if (!bind(&r, e))
         return false;
-    top_init(&r.now, a, q->limits.sketches_max);
-    top_init(&r.before, a, q->limits.sketches_max);
+    top_init(&r.now, a, q->limits.sketches_max, st->memory);
+    top_init(&r.before, a, q->limits.sketches_max, st->memory);
     bool good = match_series(&r.match, st, r.bound.report, r.bound.values, e) && rank(&r, e);
     if (good) {
         if (q->format == QUERY_CSV || q->format == QUERY_CSV_RAW)

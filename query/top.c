@@ -17,10 +17,10 @@ struct ranked {
     struct slice key;
 };
 
-void top_init(struct top *t, const struct answer *a, uint64_t sketches_max)
+void top_init(struct top *t, const struct answer *a, uint64_t sketches_max, struct share *memory)
 {
     const struct measure *m = &a->report->measures[a->measures[0]];
-    *t = (struct top){.answer = a, .sketches_max = sketches_max};
+    *t = (struct top){.answer = a, .sketches_max = sketches_max, .memory = memory};
     t->is_plain = a->measure_count == 1 && measure_column_count(m) == 1 && measure_is_additive(m) &&
                   a->sketch_count == 0;
     arena_init(&t->keys, KEYS_CHUNK_BYTES);
@@ -48,16 +48,22 @@ static union sketch *sketches_at(const struct top *t, size_t row)
 }
 
 /* Grow `places` in large steps, since series mostly come one after the other. */
-static void make_places(struct top *t, uint32_t series)
+static bool make_places(struct top *t, uint32_t series)
 {
     size_t known = t->place_count;
+    if (!share_fit(t->memory, &t->places_counted, 2 * ((size_t)series + 1) * sizeof *t->places))
+        return false;
     t->places = xgrow(t->places, &t->place_count, (size_t)series + 1, sizeof *t->places);
     memset(t->places + known, 0, (t->place_count - known) * sizeof *t->places);
+    return true;
 }
 
+/* NULL: there is no memory for it. */
 static int64_t *add_row(struct top *t, uint32_t series)
 {
     size_t width = 1 + t->answer->column_count;
+    if (!share_take(t->memory, width * sizeof *t->rows + t->answer->sketch_count * sizeof *t->sketches))
+        return NULL;
     if ((t->count + 1) * width > t->capacity)
         t->rows = xgrow(t->rows, &t->capacity, (t->count + 1) * width, sizeof *t->rows);
     const size_t sketches = t->answer->sketch_count;
@@ -86,10 +92,14 @@ void top_scan(void *top, uint32_t series, int64_t bucket_ms, const int64_t *colu
 {
     struct top *t = top;
     (void)bucket_ms;
-    if (series >= t->place_count)
-        make_places(t, series);
+    t->is_refused = t->is_refused || (series >= t->place_count && !make_places(t, series));
+    if (t->is_refused)
+        return;
     uint32_t place = t->places[series];
-    merge(t, (place > 0 ? row_at(t, place - 1) : add_row(t, series)) + 1, columns);
+    int64_t *row = place > 0 ? row_at(t, place - 1) : add_row(t, series);
+    t->is_refused = row == NULL;
+    if (row != NULL)
+        merge(t, row + 1, columns);
 }
 
 bool top_scan_sketch(void *top, uint32_t series, int64_t bucket_ms, size_t sketch, struct slice packed,
@@ -97,9 +107,19 @@ bool top_scan_sketch(void *top, uint32_t series, int64_t bucket_ms, size_t sketc
 {
     struct top *t = top;
     (void)bucket_ms;
+    if (!top_check(t, e))
+        return false;
     ASSERT(series < t->place_count && t->places[series] > 0); /* its columns came before */
-    return answer_merge_sketch(t->answer, sketches_at(t, t->places[series] - 1), &t->sketch_memory, sketch,
-                               packed, t->sketches_max, e);
+    if (!answer_merge_sketch(t->answer, sketches_at(t, t->places[series] - 1), &t->sketch_memory, sketch,
+                             packed, t->sketches_max, e))
+        return false;
+    t->is_refused = !share_fit(t->memory, &t->sketches_counted, arena_bytes(&t->sketch_memory));
+    return top_check(t, e);
+}
+
+bool top_check(const struct top *t, struct err *e)
+{
+    return !t->is_refused || share_fail(t->memory, e);
 }
 
 /* The row of a series; SIZE_MAX: no scan named it. */
@@ -219,6 +239,8 @@ static bool read_keys(struct top *t, struct store *st, size_t report, struct ran
         good = store_series_key(st, report, ranked[i].series, &key, e);
         if (good)
             ranked[i].key = arena_copy(&t->keys, text_slice(&key));
+        if (good && !share_fit(t->memory, &t->keys_counted, arena_bytes(&t->keys)))
+            good = share_fail(t->memory, e);
     }
     text_fini(&key);
     return good;
@@ -247,6 +269,12 @@ bool top_finish(struct top *t, struct store *st, size_t report, uint64_t rows_ma
                 struct err *e)
 {
     struct ranked *ranked = NULL;
+    const uint64_t shown_bytes = a->column_count * sizeof *a->columns +
+                                 a->sketch_count * sizeof *a->sketches + sizeof *a->keys + sizeof *t->shown;
+    if (!top_check(t, e))
+        return false;
+    if (!share_take(t->memory, t->count * (sizeof(int128) + sizeof *ranked + shown_bytes)))
+        return share_fail(t->memory, e);
     size_t count = take_candidates(t, rows_max, &ranked);
     bool good = read_keys(t, st, report, ranked, count, e);
     if (good) {

@@ -1,5 +1,5 @@
-/* top.h - ranks series by their values in a range. Queries with `top` and ranking.h use it. Only reading keys
- * from the store can fail.
+/* top.h - ranks series by their values in a range. Queries with `top` and ranking.h use it. Reading keys from
+ * the store can fail, and the memory of the question may be too small.
  *
  * Order   : by the first answered measure, descending, absent values last; then by key. A series whose count
  *           or sum is 0 is left out.
@@ -20,19 +20,25 @@ struct top {
     size_t sketch_capacity;
     struct arena sketch_memory;
     uint64_t sketches_max; /* bytes of them; 0: no limit */
-    uint32_t *places;      /* by series number: its row in `rows`, from 1; 0: none */
+    struct share *memory;  /* of the question; NULL: no limit */
+    bool is_refused;       /* whether there was no more; then scans add nothing */
+    uint64_t sketches_counted, places_counted, keys_counted; /* bytes of `memory` that these have */
+    uint32_t *places; /* by series number: its row in `rows`, from 1; 0: none */
     size_t place_count;
     struct arena keys;
     uint32_t *shown; /* by row of the answer: the series number */
 };
 
-void top_init(struct top *t, const struct answer *a, uint64_t sketches_max);
+void top_init(struct top *t, const struct answer *a, uint64_t sketches_max, struct share *memory);
 void top_fini(struct top *t);
-/* Merge a row of all the report's columns into a series; a scan_fn for store_scan(). */
+/* Merge a row of all the report's columns into a series; a scan_fn for store_scan(). If that needs more
+ * memory than there is, top_check() says so. */
 void top_scan(void *top, uint32_t series, int64_t bucket_ms, const int64_t *columns);
 /* Merge a sketch into a series; a sketch_fn. */
 bool top_scan_sketch(void *top, uint32_t series, int64_t bucket_ms, size_t sketch, struct slice packed,
                      struct err *e) MUST_CHECK;
+/* Call it after a scan. */
+bool top_check(const struct top *t, struct err *e) MUST_CHECK;
 /* The answer's first figure of one series; false: it is absent, or no scan named the series. */
 bool top_value(const struct top *t, uint32_t series, int128 *value);
 /* Merge the answer's columns of all series into `columns`, and their sketches into `sketches`, whose memory

@@ -7,6 +7,7 @@
 struct writing {
     struct text *out;
     size_t limit, count;
+    size_t len_max; /* of `out`; 0: no limit */
 };
 
 bool values_set(struct query *q, struct slice name, struct slice value, struct err *e)
@@ -42,8 +43,8 @@ static bool find_dimension(const struct report *r, struct slice name, size_t *di
 static bool write_value(void *context, struct slice value)
 {
     struct writing *w = context;
-    if (w->count++ == w->limit)
-        return false; /* there are more */
+    if (w->count++ == w->limit || (w->len_max > 0 && w->out->len > w->len_max))
+        return false; /* there are more, or it is too long already */
     text_puts(w->out, w->count > 1 ? "," : "");
     text_json(w->out, value);
     return true;
@@ -54,6 +55,8 @@ bool values_run(struct store *st, const struct query *q, struct text *out, struc
     struct writing w = {.out = out, .limit = (size_t)q->top};
     size_t report, dimension, before = out->len;
     ASSERT(q->top > 0);
+    if (q->limits.bytes_max > 0)
+        w.len_max = before + q->limits.bytes_max;
     if (!bound_find_report(st, q->report, &report, e) ||
         !find_dimension(&st->reports[report], q->filters[0].dimension, &dimension, e))
         return false;

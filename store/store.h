@@ -36,6 +36,7 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
+#include "base/quota.h"
 #include "store/prealloc.h"
 
 struct watermarks; /* reader.h */
@@ -85,6 +86,7 @@ struct store {
     size_t report_count;
     const struct clock *clock;
     struct deadline *deadline; /* scans and walks fail once it is over; NULL: none. Set by the caller */
+    struct share *memory;      /* of the question that reads; NULL: no limit. Set by the caller */
     bool is_shared;            /* whether writers of other partitions may count beside this one */
     struct prealloc_figures prealloc; /* a writer's figures after its last batch */
     struct raw_figures *raws; /* a writer's figures of each source with raw events, after its last batch */

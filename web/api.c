@@ -84,8 +84,9 @@ static void answer(struct api *api, const struct kind *kind, const struct parame
     struct err e;
     api_begin(api, &q);
     q.top = top < q.limits.series_max ? top : q.limits.series_max;
-    struct store *st =
-        set_words(kind, &q, parameters, count, &e) ? readers_take(&api->readers, rp->deadline, &e) : NULL;
+    struct store *st = set_words(kind, &q, parameters, count, &e)
+                           ? readers_take(&api->readers, rp->deadline, rp->memory, &e)
+                           : NULL;
     if (st == NULL) {
         api_fail(rp, &e);
         return;
@@ -173,7 +174,7 @@ void api_reports(struct api *api, const struct parameter *parameters, size_t cou
     struct err e;
     if (has_parameters(parameters, count, rp))
         return;
-    struct store *st = readers_take(&api->readers, rp->deadline, &e);
+    struct store *st = readers_take(&api->readers, rp->deadline, rp->memory, &e);
     if (st == NULL) {
         api_fail(rp, &e);
         return;

@@ -30,6 +30,7 @@ struct api {
     struct readers readers;
     pthread_mutex_t limits_lock;
     struct query_limits limits; /* may change while the server runs */
+    struct quota memory;        /* of all questions under way: query.memory_max */
     struct missed_cache missed;
     const struct clock *clock;
     struct status *status;

@@ -324,7 +324,7 @@ static void run(struct call *c, call_fn *answer, struct reply *rp)
     struct err e;
     rp->type = "application/json";
     rp->code = 200;
-    c->store = readers_take(&c->api->readers, rp->deadline, &e);
+    c->store = readers_take(&c->api->readers, rp->deadline, rp->memory, &e);
     if (c->store == NULL) {
         fail(rp, &e);
         return;

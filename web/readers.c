@@ -22,7 +22,7 @@ static struct store *open_reader(const struct readers *r, const struct deadline 
     return store_open_with(r->url, STORE_READ, &options, NULL, 0, e);
 }
 
-struct store *readers_take(struct readers *r, struct deadline *deadline, struct err *e)
+struct store *readers_take(struct readers *r, struct deadline *deadline, struct share *memory, struct err *e)
 {
     if (!deadline_check(deadline, e))
         return NULL;
@@ -31,15 +31,19 @@ struct store *readers_take(struct readers *r, struct deadline *deadline, struct 
     pthread_mutex_unlock(&r->lock);
     if (st == NULL)
         st = open_reader(r, deadline, e);
-    if (st != NULL)
+    if (st != NULL) {
         st->deadline = deadline;
+        st->memory = memory;
+    }
     return st;
 }
 
 void readers_give(struct readers *r, struct store *st, bool good)
 {
-    good |= deadline_is_over(st->deadline); /* that is no failure of the store */
+    /* These are no failures of the store. */
+    good |= deadline_is_over(st->deadline) || (st->memory != NULL && st->memory->wanted > 0);
     st->deadline = NULL;
+    st->memory = NULL;
     pthread_mutex_lock(&r->lock);
     if (good && r->idle_count < READERS_MAX) {
         r->idle[r->idle_count++] = st;

@@ -26,7 +26,9 @@ struct readers {
 
 void readers_init(struct readers *r, const char *store_url, const struct clock *clock);
 void readers_fini(struct readers *r);
-/* Reads end with the deadline, which may be NULL. NULL: it is over, or the store cannot be opened (yet). */
-struct store *readers_take(struct readers *r, struct deadline *deadline, struct err *e) MUST_CHECK;
+/* Reads end with the deadline and take from the share of memory; each may be NULL. NULL: the deadline is
+ * over, or the store cannot be opened (yet). */
+struct store *readers_take(struct readers *r, struct deadline *deadline, struct share *memory,
+                           struct err *e) MUST_CHECK;
 /* Gives a handle back. `good`: the store did not fail, so the handle may be lent again. */
 void readers_give(struct readers *r, struct store *st, bool good);

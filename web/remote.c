@@ -40,7 +40,7 @@ static bool read_packed(struct api *api, struct store *st, struct slice body, st
 void remote_answer(struct api *api, struct slice body, struct reply *rp)
 {
     struct err e = {0};
-    struct store *st = readers_take(&api->readers, rp->deadline, &e);
+    struct store *st = readers_take(&api->readers, rp->deadline, rp->memory, &e);
     if (st == NULL) {
         fail(rp, &e);
         return;

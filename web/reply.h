@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/deadline.h"
+#include "base/quota.h"
 #include "base/text.h"
 
 #include <stdbool.h>
@@ -12,6 +13,7 @@ struct parameter {
 
 struct reply {
     struct deadline *deadline; /* until when it is of use; NULL: for ever */
+    struct share *memory;      /* of the question; NULL: it is no question */
     unsigned code;             /* HTTP status */
     const char *type;          /* Content-Type */
     const char *coding;        /* Content-Encoding that `body` has already; NULL: none */

@@ -116,7 +116,8 @@ static bool pack(struct reply *rp, struct slice *bytes)
             *bytes = rp->asset->packed;
         return rp->asset->packed.ptr != NULL;
     }
-    if (bytes->len < ENCODE_BYTES_MIN || !encode_gzip(*bytes, ENCODE_QUICK, &packed))
+    if (bytes->len < ENCODE_BYTES_MIN || !share_take(rp->memory, 2 * bytes->len) ||
+        !encode_gzip(*bytes, ENCODE_QUICK, &packed))
         return false;
     text_fini(&rp->body);
     rp->body = packed;

@@ -1,7 +1,6 @@
 #include "web/server.h"
 
 #include "base/mem.h"
-#include "prom/budget.h"
 #include "web/admit.h"
 #include "web/api.h"
 #include "web/assets.h"
@@ -20,8 +19,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TEXT_GROWTH 2   /* a text that grows has room for so many times its length */
-#define SETTLE_MS   500 /* time for the last answers when the server stops */
+#define SETTLE_MS     500 /* time for the last answers when the server stops */
+#define REQUEST_TEXTS 4   /* a request's bytes: as they came, its URI, its parameters, its body */
+#define SHORT_BYTES   ((int64_t)64 << 10) /* an answer to no question: states, metrics */
+#define TLS_BYTES     ((int64_t)64 << 10) /* TLS of a connection */
+#define SMALL_BYTES   (4 << 20) /* a question's sets of series, windows, tree: not taken from its share */
 
 struct server {
     struct api api;
@@ -51,6 +53,7 @@ struct request {
     struct text body;    /* of a POST: a form, or a ReadRequest; at most SERVER_REQUEST_BYTES and one chunk */
     struct parameters parameters;
     struct reply reply;
+    struct share memory;           /* of a question */
     struct MHD_Response *response; /* of a question, once it is answered */
     int socket;                    /* of the connection, while a question is asked */
     bool is_begun;                 /* whether its headers were seen */
@@ -164,6 +167,7 @@ static void run_question(struct job *job)
     else if (!answer_prom(rq))
         say_nothing_is_here(&rq->reply);
     rq->response = respond_reserve(rq->con, &rq->reply, rq->server->clients);
+    share_end(&rq->memory);
 }
 
 static void end_question(struct job *job)
@@ -183,7 +187,9 @@ static enum MHD_Result ask_workers(struct request *rq)
         d->is_left = has_left;
         d->asker = &rq->socket;
     }
+    rq->memory.quota = &rq->server->api.memory;
     rq->reply.deadline = d;
+    rq->reply.memory = &rq->memory;
     rq->job.run = run_question;
     rq->job.done = end_question;
     rq->is_asked = true;
@@ -275,8 +281,12 @@ static enum MHD_Result begin(struct request *rq, const char *path, const char *m
     rq->is_begun = true;
     rq->path = path;
     if (!admit_refuse(&rq->server->admit, &ask, &rq->reply)) {
-        if (is_state(path) || !clients_are_busy(rq->server->clients))
+        if (is_state(path) || !clients_are_busy(rq->server->clients)) {
+            /* It is whole, unless it has a body: it must not be taken for one that is slow to come. */
+            if (strcmp(method, MHD_HTTP_METHOD_POST) != 0)
+                client_works(rq->client);
             return MHD_YES;
+        }
         api_error(&rq->reply, MHD_HTTP_SERVICE_UNAVAILABLE,
                   slice_text("all connections are in use (http.connections_max)"));
         rq->reply.retry = true;
@@ -392,6 +402,7 @@ static struct server *start(const struct server_options *o, const struct tls *t,
     pthread_mutex_init(&sv->api.limits_lock, NULL);
     missed_cache_init(&sv->api.missed);
     sv->api.limits = o->limits;
+    quota_init(&sv->api.memory, o->limits.memory_max);
     sv->api.clock = o->clock;
     sv->api.status = o->status;
     sv->api.rejects = o->rejects;
@@ -432,10 +443,18 @@ struct server *server_start(const struct server_options *o, struct err *e)
     return sv;
 }
 
-int64_t server_bytes_max(int64_t connections_max, int64_t response_max)
+int64_t server_sending_bytes_max(const struct server_options *o)
 {
-    return (connections_max + CLIENTS_SPARE) * SERVER_REQUEST_BYTES + SERVER_SENDING_FACTOR * response_max +
-           WORKERS_COUNT * (TEXT_GROWTH * response_max + BUDGET_BYTES_MAX);
+    const int64_t per_connection =
+        REQUEST_TEXTS * SERVER_REQUEST_BYTES + SHORT_BYTES + (o->tls_cert != NULL ? TLS_BYTES : 0);
+    return ((int64_t)o->connections_max + CLIENTS_SPARE) * per_connection + (int64_t)o->sending_max +
+           (int64_t)o->streams_max * STREAMS_BYTES;
+}
+
+int64_t server_question_bytes_max(const struct server_options *o)
+{
+    return (int64_t)o->limits.memory_max + WORKERS_COUNT * (int64_t)o->limits.bytes_max +
+           READERS_MAX * (int64_t)(MEM_KEPT_BYTES + SMALL_BYTES);
 }
 
 void server_stop(struct server *sv)
@@ -453,6 +472,7 @@ void server_set_limits(struct server *sv, const struct query_limits *limits)
 {
     pthread_mutex_lock(&sv->api.limits_lock);
     sv->api.limits = *limits;
+    quota_set_max(&sv->api.memory, limits->memory_max);
     pthread_mutex_unlock(&sv->api.limits_lock);
 }
 

@@ -5,7 +5,8 @@
  *           its headers, guard.h what needs the token. No cookies, no files, no CORS.
  * Limits  : clients.h: connections, their time, the memory of answers. SERVER_REQUEST_BYTES for request line
  *           and headers, and again for a body; SERVER_PARAMETERS_MAX parameters; timeout_ms of silence;
- *           query_limits for each question, among them its deadline (base/deadline.h).
+ *           query_limits for each question, among them its deadline (base/deadline.h). All questions share
+ *           query.memory_max (base/quota.h).
  * TLS     : with a certificate the server speaks TLS only (tls.h); it reads certificate and key once.
  * Streams : /api/v1/stream (streams.h) holds a connection, but no thread. A client that takes nothing for
  *           timeout_ms is dropped.
@@ -45,8 +46,10 @@ struct server_options {
 
 struct server;
 
-/* The most memory of connections, answers and questions, without the store's. */
-int64_t server_bytes_max(int64_t connections_max, int64_t response_max);
+/* The most memory of connections, streams, and answers that are being sent. */
+int64_t server_sending_bytes_max(const struct server_options *options);
+/* The most memory of questions that are being answered, without the store's. */
+int64_t server_question_bytes_max(const struct server_options *options);
 
 /* Borrows the texts of the options until the server is stopped. EX_UNAVAILABLE: the address is taken;
  * EX_NOPERM: the address is not permitted; EX_CONFIG: the address, certificate or key is wrong, or only its

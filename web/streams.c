@@ -78,17 +78,21 @@ static bool ask(struct api *api, const struct parameter *parameters, size_t coun
 {
     struct query q;
     struct query_stats stats;
+    struct share memory = {.quota = &api->memory};
     api_begin(api, &q);
+    if (q.limits.bytes_max == 0 || q.limits.bytes_max > (uint64_t)STREAMS_ROWS_BYTES)
+        q.limits.bytes_max = STREAMS_ROWS_BYTES;
     for (size_t i = 0; i < count; i++) {
         if (!set_word(&q, parameters[i].name, parameters[i].value, e))
             return false;
     }
     set_range(&q);
-    struct store *st = readers_take(&api->readers, deadline, e);
+    struct store *st = readers_take(&api->readers, deadline, &memory, e);
     if (st == NULL)
         return false;
     bool good = query_run(st, &q, rows, &stats, e);
     readers_give(&api->readers, st, good || api_is_of_question(e));
+    share_end(&memory);
     return good;
 }
 

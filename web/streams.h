@@ -17,7 +17,7 @@
  * Slow    : a client that has not taken a frame when the next one is ready misses frames, and then gets the
  *           newest.
  * Deadline: query.timeout for each time that a question is asked.
- * Limits  : streams_max at once; a further one gets a 503.
+ * Limits  : streams_max at once; a further one gets a 503. STREAMS_ROWS_BYTES of rows.
  * Threads : any; one thread uses a stream at a time. One thread calls streams_start() and streams_end().
  */
 #pragma once
@@ -27,7 +27,10 @@
 #include <stdbool.h>
 
 #define STREAMS_INTERVAL_MS 1000
-#define STREAMS_SHARE       5 /* divisor: at most a fifth of the thread's time */
+#define STREAMS_ROWS_BYTES  (128 << 10)
+#define STREAMS_BYTES \
+    (2 * (STREAMS_ROWS_BYTES + (32 << 10))) /* of a stream: two frames, with a status each */
+#define STREAMS_SHARE 5                     /* divisor: at most a fifth of the thread's time */
 
 struct api;
 struct streams;

@@ -13,7 +13,7 @@
 #include "base/deadline.h"
 
 #define WORKERS_COUNT 4
-#define WORKERS_NICE  5
+#define WORKERS_NICE  10
 
 /* Owned by the caller until done() is called; its memory may be released from then on. */
 struct job {

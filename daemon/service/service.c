@@ -19,6 +19,7 @@ static struct query_limits query_limits_of(const struct config *c)
                                  (uint64_t)c->query.series_max,
                                  (uint64_t)c->query.response_bytes_max,
                                  (uint64_t)c->query.sketch_bytes_max,
+                                 (uint64_t)c->query.memory_bytes_max,
                                  c->query.week_start,
                                  c->query.timeout_ms};
 }
@@ -52,12 +53,11 @@ void service_fini(struct service *sv)
     log_limit_tell(INT64_MAX);
 }
 
-bool service_serve(struct service *sv, struct err *e)
+struct server_options service_server_options(const struct config *c)
 {
-    const struct config *c = sv->options.config;
-    struct server_options options = {
+    return (struct server_options){
         .store_url = c->store.url,
-        .listen = sv->options.listen != NULL ? sv->options.listen : c->http.listen,
+        .listen = c->http.listen,
         .connections_max = (unsigned)c->http.connections_max,
         .per_address_max = (unsigned)c->http.per_address_max,
         .sending_max = SERVER_SENDING_FACTOR * (uint64_t)c->query.response_bytes_max,
@@ -67,10 +67,18 @@ bool service_serve(struct service *sv, struct err *e)
         .tls_cert = c->http.tls_cert,
         .tls_key = c->http.tls_key,
         .limits = query_limits_of(c),
-        .clock = sv->options.clock,
-        .status = &sv->status,
-        .rejects = &sv->rejects,
     };
+}
+
+bool service_serve(struct service *sv, struct err *e)
+{
+    const struct config *c = sv->options.config;
+    struct server_options options = service_server_options(c);
+    if (sv->options.listen != NULL)
+        options.listen = sv->options.listen;
+    options.clock = sv->options.clock;
+    options.status = &sv->status;
+    options.rejects = &sv->rejects;
     if (!control_open(&sv->control, e))
         return false;
     if (!c->http.enabled)

@@ -40,6 +40,8 @@ struct service {
     bool said_rejected;     /* the log says that all lines are rejected */
 };
 
+/* The options of the server that the configuration sets. */
+struct server_options service_server_options(const struct config *c);
 void service_init(struct service *sv, const struct service_options *options);
 void service_fini(struct service *sv);
 bool service_serve(struct service *sv, struct err *e) MUST_CHECK;

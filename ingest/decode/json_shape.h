@@ -10,13 +10,10 @@
  */
 #pragma once
 
-#include <stdbool.h>
+#include "ingest/scan.h"
+
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #define JSON_SHAPE_MAX   64
 #define JSON_SHAPE_BYTES 32 /* longer names are not cached */
@@ -25,7 +22,7 @@ struct json_node;
 
 struct json_shape_name {
     char text[JSON_SHAPE_BYTES]; /* bytes from behind the last value, or "{", to the next value */
-    unsigned mask;               /* a bit for each of its first 16 bytes */
+    scan_stops mask;             /* the bits of scan_same() for its first SCAN_STEP bytes */
     ptrdiff_t len;
     uintptr_t place; /* json_shape_place(); 0: empty entry */
     const struct json_node *member;
@@ -38,13 +35,9 @@ struct json_shape {
 /* Does [p, end) begin with the bytes of the cached name? */
 static inline bool json_shape_is_at(const struct json_shape_name *n, const char *p, const char *end)
 {
-#ifdef __SSE2__
-    if (end - p >= JSON_SHAPE_BYTES) {
-        __m128i low = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)p),
-                                     _mm_loadu_si128((const __m128i *)(const void *)n->text));
-        if (n->len <= 16)
-            return ((unsigned)_mm_movemask_epi8(low) & n->mask) == n->mask;
-    }
+#ifdef SCAN_BITS
+    if (n->len <= SCAN_STEP && end - p >= SCAN_STEP)
+        return (scan_same(p, n->text) & n->mask) == n->mask;
 #endif
     return n->len <= end - p && memcmp(p, n->text, (size_t)n->len) == 0;
 }
@@ -64,6 +57,8 @@ static inline void json_shape_keep(struct json_shape_name *n, uintptr_t place, c
     n->place = place;
     n->len = to - from;
     memcpy(n->text, from, (size_t)n->len);
-    n->mask = n->len < 16 ? (1u << n->len) - 1 : 0xFFFF;
+#ifdef SCAN_BITS
+    n->mask = n->len < SCAN_STEP ? ((scan_stops)1 << SCAN_BITS * n->len) - 1 : SCAN_ALL;
+#endif
     n->member = member;
 }

@@ -56,8 +56,27 @@ static bool is_of_question(const struct err *e)
     return e->code == EX_PROTOCOL || e->code == EX_USAGE || e->code == EX_UNAVAILABLE;
 }
 
+/* Memory for some questions of the corpus, and for all that are small; every question gives back all. */
+#define MEMORY_BYTES ((uint64_t)1 << 20)
+
+static void lend_memory(struct store *st, struct quota *q, struct share *s)
+{
+    quota_init(q, MEMORY_BYTES);
+    *s = (struct share){.quota = q};
+    st->memory = s;
+}
+
+static void take_memory_back(struct store *st, struct quota *q)
+{
+    share_end(st->memory);
+    ASSERT(atomic_load(&q->left) == (int64_t)MEMORY_BYTES);
+    st->memory = NULL;
+}
+
 static bool ask(struct slice text, int64_t step_ms)
 {
+    struct quota quota;
+    struct share memory;
     const struct eval_question q = {.text = text,
                                     .from_ms = NOON_MS,
                                     .to_ms = NOON_MS + 3 * step_ms,
@@ -66,6 +85,7 @@ static bool ask(struct slice text, int64_t step_ms)
     struct eval_answer a;
     struct text out = {0};
     struct err e = {0};
+    lend_memory(open_store(), &quota, &memory);
     bool good = eval_run(open_store(), &q, &a, &e);
     if (good) {
         (void)write_answer(&a, 1000, &out);
@@ -76,6 +96,7 @@ static bool ask(struct slice text, int64_t step_ms)
         ASSERT(e.text[0] != '\0');
     }
     text_fini(&out);
+    take_memory_back(open_store(), &quota);
     return good;
 }
 
@@ -85,11 +106,15 @@ static void list(struct slice text)
     struct text out = {0};
     struct err e = {0};
     bool is_cut;
+    struct quota quota;
+    struct share memory;
+    lend_memory(open_store(), &quota, &memory);
     if (list_series(open_store(), &question, &out, &is_cut, &e))
         ASSERT(out.len > 1 && out.ptr[out.len - 1] == ']');
     else
         ASSERT(is_of_question(&e) && e.text[0] != '\0');
     text_fini(&out);
+    take_memory_back(open_store(), &quota);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -30,6 +30,7 @@ UNITS = {"tallyd": {"state": "tallyd", "port": 8080, "log": "one.log", "more": '
          "tallyd@two": {"state": "tallyd-two", "port": 8081, "log": "two.log", "more": "", "config": "/etc/tallyd/two.yaml"}}
 MEMORY = {"state": "tallyd-memory", "port": 8084, "log": "memory.log", "more": ", enabled: false", "config": "/etc/tallyd/memory.yaml"}
 MEMORY_LINES = 200000
+SHUT = {"state": "tallyd-shut", "port": 8085, "log": "shut.log", "more": "", "config": "/etc/tallyd/shut.yaml"}
 HUNGRY_MAX, HUNGRY_KILLS = "48M", 2  # less than a batch takes of that many paths
 HUNGRY = "reports: {site: {}, pages: {by: [path]}}\n"
 MODEST = HUNGRY + "aggregate: {series_max: 10000, cells_max: 16384, batch_size: 4MiB, keys_size: 4MiB, raw_size: 1MiB}\n"
@@ -144,7 +145,37 @@ class Systemd(unittest.TestCase):
         self.machine.run("tallyd query http://127.0.0.1:8081 site")
         pid = self.property("tallyd@two", "MainPID")
         nice = self.machine.run(f"ps -L -o ni= -p {pid}").stdout.split()
-        self.assertEqual({"0", "5"}, set(nice))
+        self.assertEqual({"0", "10"}, set(nice))
+
+    def test_5_shut_in_by_the_drop_ins(self):
+        """With local.conf and root.conf it does all that it does without them, and sees no other files."""
+        unit = "tallyd@shut"
+        self.units[unit], self.written[unit] = SHUT, 0
+        self.make_log(SHUT["log"])
+        self.machine.write(SHUT["config"], CONFIG % SHUT)
+        self.machine.run(f"d=/etc/systemd/system/{unit}.service.d && mkdir $d && "
+                         "cp /shared/usr/share/doc/tallyd/examples/{local,root}.conf $d && systemctl daemon-reload")
+        self.add(unit, 50)
+        self.machine.run(f"systemctl start {unit}")
+        self.check()
+        self.machine.run("logrotate -f <(sed s/one/shut/ /etc/logrotate-tallyd.conf)")
+        self.add(unit, 50)
+        self.machine.write(SHUT["config"], CONFIG % SHUT + "log: {level: debug}\n")
+        self.machine.run(f"systemctl reload {unit}")
+        self.wait_for(lambda: "event=reloaded" in self.machine.run(f"journalctl -u {unit} -o cat --no-pager").stdout, True, "reloaded")
+        self.check()
+        self.assertIn("shut", self.machine.run("tallyd query http://127.0.0.1:8085 site --measure all && echo shut").stdout)
+        pid = self.property(unit, "MainPID")
+        seen = self.machine.run(f"nsenter -t {pid} -m -r ls /").stdout.split()
+        self.assertIn("usr", seen)
+        self.assertEqual(set(), set(seen) & {"boot", "media", "opt", "shared", "srv"})
+        self.machine.run(f"systemctl restart {unit}")
+        self.add(unit, 10)
+        self.check()
+        self.machine.run(f"systemctl stop {unit}")
+        self.assertEqual("success", self.property(unit, "Result"))
+        self.machine.run("! ls -d /run/tallyd@shut-root")
+        del self.units[unit], self.written[unit]
 
     def limit_memory(self, unit, configuration, most):
         self.machine.write(self.units[unit]["config"], configuration)

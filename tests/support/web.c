@@ -15,16 +15,17 @@
 void web_start(struct web *f, const char *store_url, const char *listen, unsigned connections_max)
 {
     struct err e = {0};
-    struct server_options options = {.store_url = store_url,
-                                     .listen = listen,
-                                     .connections_max = connections_max,
-                                     .streams_max = 4,
-                                     .sending_max = 1 << 20,
-                                     .timeout_ms = 1000,
-                                     .limits = {.rows_max = 1000, .points_max = 100, .series_max = 10},
-                                     .clock = &clock_system,
-                                     .status = &f->status,
-                                     .rejects = &f->rejects};
+    struct server_options options = {
+        .store_url = store_url,
+        .listen = listen,
+        .connections_max = connections_max,
+        .streams_max = 4,
+        .sending_max = 1 << 20,
+        .timeout_ms = 1000,
+        .limits = {.rows_max = 1000, .points_max = 100, .series_max = 10, .memory_max = 1 << 20},
+        .clock = &clock_system,
+        .status = &f->status,
+        .rejects = &f->rejects};
     f->server = server_start(&options, &e);
     if (f->server == NULL)
         fail_msg("%s", e.text);

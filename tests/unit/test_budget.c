@@ -44,10 +44,11 @@ static void test_budget_follows_the_configuration(void **state)
                                       "sources: {a: {type: kafka}}\nhttp: {enabled: false}");
     struct budget b = budget_of(c), one;
     assert_true(b.queue_bytes == 3 * 60 * MIB);
-    assert_int_equal(b.http_bytes, 0);
+    assert_int_equal(b.sending_bytes + b.question_bytes, 0);
     assert_int_equal(b.rejects_bytes, 0);
     assert_true(b.store_bytes > 32 * MIB);
-    assert_true(budget_total(&b) == b.shards_bytes + b.input_bytes + b.queue_bytes + b.store_bytes);
+    assert_true(budget_total(&b) ==
+                b.shards_bytes + b.input_bytes + b.queue_bytes + b.store_bytes + BUDGET_PROGRAM_BYTES);
     config_free(c);
     c = fixture_config("kafka: {brokers: b, queue_size: 10MiB, properties: {fetch.max.bytes: 1048576}}\n"
                        "sources: {a: {type: kafka}}\nrejects: {file: f}\nstore: {url: \"mem:\"}");
@@ -61,8 +62,37 @@ static void test_budget_follows_the_configuration(void **state)
     c = config_default();
     one = budget_of(c);
     assert_int_equal(one.queue_bytes, 0);
-    assert_true(one.http_bytes > 0);
+    assert_in_range(one.sending_bytes, 32 * MIB, 64 * MIB);
+    assert_in_range(one.question_bytes, (128 + 64) * MIB, 300 * MIB);
     config_free(c);
+}
+
+/* Each key that bounds what HTTP takes is counted, once. */
+static void test_budget_counts_each_limit_of_http(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t sending, questions; /* KiB more than before */
+    } cases[] = {
+        {"query: {memory_max: 228MiB}", 0, 100 << 10},
+        {"query: {response_max: 26MiB}", 2 * 10 << 10, 4 * 10 << 10},
+        {"query: {sketches_max: 128MiB}", 0, 0},
+        {"http: {streams_max: 60}", 10 * 2 * 160, 0},
+        {"http: {connections_max: 74}", 10 * (4 * 16 + 64), 0},
+    };
+    (void)state;
+    struct config *c = config_default();
+    struct budget before = budget_of(c);
+    config_free(c);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        c = fixture_config(cases[i].text);
+        struct budget b = budget_of(c);
+        assert_int_equal(b.sending_bytes - before.sending_bytes, cases[i].sending << 10);
+        assert_int_equal(b.question_bytes - before.question_bytes, cases[i].questions << 10);
+        assert_int_equal(budget_total(&b) - budget_total(&before), (cases[i].sending + cases[i].questions)
+                                                                       << 10);
+        config_free(c);
+    }
 }
 
 /* Each chain remembers hosts, and agents, by itself: one of each topic in each thread, one of each file. */
@@ -97,7 +127,7 @@ static void test_budget_knows_all_handles_of_a_server(void **state)
     struct config *many =
         fixture_config("store: {url: mongodb://h/d}\nreports: {a: {by: [path], series_max: 11000}}");
     struct budget b = budget_of(few), one = budget_of(many);
-    assert_true(one.http_bytes - b.http_bytes >= 64 * READERS_MAX * 10000);
+    assert_true(one.question_bytes - b.question_bytes >= 64 * READERS_MAX * 10000);
     assert_true(one.store_bytes - b.store_bytes >= 64 * 2 * 10000);
     config_free(few);
     config_free(many);
@@ -126,6 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_budget_of_a_shard_is_what_a_full_one_takes),
         cmocka_unit_test(test_budget_follows_the_configuration),
+        cmocka_unit_test(test_budget_counts_each_limit_of_http),
         cmocka_unit_test(test_budget_knows_what_is_made_of_texts),
         cmocka_unit_test(test_budget_knows_all_handles_of_a_server),
         cmocka_unit_test(test_budget_prints_comments),

@@ -177,7 +177,7 @@ static void test_a_regular_expression_may_not_take_all_memory(void **state)
         text_putc(&text, 'a');
     struct regex *r = regex_new(text_slice(&pattern), &e);
     assert_non_null(r);
-    budget_init(&b, 1000, NULL);
+    budget_init(&b, 1000, NULL, NULL);
     assert_false(regex_matches(r, text_slice(&text), &b, &matches, &e));
     assert_int_equal(e.code, EX_USAGE);
     assert_non_null(strstr(e.text, "or 16 MiB for a text of 4000 bytes"));
@@ -208,7 +208,7 @@ static void test_a_step_over_many_bytes_costs_more(void **state)
             text_putc(&text, 'a');
         struct regex *r = regex_new(text_slice(&pattern), &e);
         assert_non_null(r);
-        budget_init(&b, 1000, NULL);
+        budget_init(&b, 1000, NULL, NULL);
         assert_false(regex_matches(r, text_slice(&text), &b, &matches, &e));
         snprintf(complaint, sizeof complaint, "takes more than %zu steps", cases[i].steps);
         if (strstr(e.text, complaint) == NULL)
@@ -224,7 +224,7 @@ static void test_what_is_worked_out_is_limited_too(void **state)
     struct budget b;
     struct err e;
     (void)state;
-    budget_init(&b, UINT64_MAX, NULL);
+    budget_init(&b, UINT64_MAX, NULL, NULL);
     assert_true(budget_take(&b, BUDGET_ROWS, UINT64_MAX, &e));
     assert_true(budget_take(&b, BUDGET_NAMES, UINT64_MAX, &e));
     assert_true(budget_take(&b, BUDGET_POINTS, BUDGET_POINTS_MAX, &e));

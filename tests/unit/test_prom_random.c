@@ -313,8 +313,13 @@ static void run(const struct game *g, const char *text, struct eval_answer *a)
                                      .step_ms = g->q.step_ms,
                                      .limits = limits};
     struct err e;
+    struct quota quota;
+    quota_init(&quota, (uint64_t)1 << 30);
+    struct share memory = {.quota = &quota}; /* parts give back only what they have taken */
+    g->store->memory = &memory;
     if (!eval_run(g->store, &question, a, &e))
         fail_msg("%s: %s", text, e.text);
+    g->store->memory = NULL;
 }
 
 /* Series in the order of their labels: is `a` before `b` at the step, as topk or bottomk (-1) ranks them? */

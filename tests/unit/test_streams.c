@@ -66,6 +66,7 @@ static int setup(void **state)
     pthread_mutex_init(&f->api.limits_lock, NULL);
     missed_cache_init(&f->api.missed);
     f->api.limits = (struct query_limits){.rows_max = 1000, .points_max = 200, .series_max = 10};
+    quota_init(&f->api.memory, 1 << 20);
     f->api.status = &f->status;
     f->api.clock = &f->time.clock;
     readers_init(&f->api.readers, f->w->url, &f->time.clock);

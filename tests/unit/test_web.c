@@ -179,8 +179,9 @@ static void test_web_limits_change_while_it_serves(void **state)
 {
     struct web *f = *state;
     web_check(f, "/api/v1/query?report=pages&step=minute&" HOUR_OF_TESTS, 200, "values");
-    server_set_limits(f->server,
-                      &(struct query_limits){.rows_max = 1000, .points_max = 59, .series_max = 10});
+    server_set_limits(
+        f->server,
+        &(struct query_limits){.rows_max = 1000, .points_max = 59, .series_max = 10, .memory_max = 1 << 20});
     web_check(f, "/api/v1/query?report=pages&step=minute&" HOUR_OF_TESTS, 422, "query.points_max");
 }
 
