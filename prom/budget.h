@@ -33,7 +33,6 @@ struct budget {
     uint64_t max[BUDGET_KINDS], left[BUDGET_KINDS];
     struct deadline *deadline; /* looked at with each taking; NULL: none */
     size_t values_left;        /* values that may still be in memory; releasing a vector raises it again */
-    uint64_t sketches_max;     /* bytes of sketches that one metric may take in memory; 0: no limit */
     bool is_full;              /* a part failed since it needs more values at once than are left */
 };
 

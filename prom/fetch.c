@@ -6,6 +6,8 @@
 #include "prom/buckets.h"
 #include "prom/different.h"
 #include "prom/functions.h"
+#include "prom/native.h"
+#include "prom/native_slide.h"
 #include "prom/over.h"
 #include "prom/rank.h"
 #include "prom/reading.h"
@@ -299,6 +301,8 @@ static bool set_values(struct reading *rd, const struct slide_ask *ask, const st
     }
     if (rd->metric->kind == METRIC_DISTINCT && !rd->windows.ask.by_cell)
         return different_count_windows(rd, v, e);
+    if (rd->metric->kind == METRIC_NATIVE)
+        return native_slide(rd, ask, v, e);
     if (rd->metric->kind == METRIC_DISTINCT)
         different_count_pieces(rd);
     for (size_t row = 0; row < rd->row_count; row++)
@@ -350,6 +354,8 @@ static bool check_function(const struct reading *rd, struct err *e)
     const char *metric = rd->metric->name;
     if (rd->metric->kind == METRIC_DISTINCT)
         return different_check(rd, e);
+    if (rd->metric->kind == METRIC_NATIVE)
+        return native_slide_check(rd, e);
     bool is_total = slide_is_total(rd->measure);
     if ((f == FUNCTION_RATE || f == FUNCTION_INCREASE) && !is_total)
         return err_set(e, EX_USAGE,
@@ -367,7 +373,9 @@ static bool check_function(const struct reading *rd, struct err *e)
 /* A sketch in memory takes as much as several columns. */
 static void begin_sketches(struct reading *rd)
 {
-    rd->has_sketches = rd->metric->kind == METRIC_DISTINCT || rd->metric->kind == METRIC_BUCKET;
+    const enum metric_kind kind = rd->metric->kind;
+    rd->has_sketches = kind == METRIC_DISTINCT || kind == METRIC_BUCKET ||
+                       (kind == METRIC_NATIVE && native_slide_is_needed(rd->function));
     if (!rd->has_sketches)
         return;
     rd->columns_max /= 1 + sizeof(union sketch) / sizeof(int64_t);
@@ -415,12 +423,12 @@ static bool read_metric(struct reading rd, struct select *select, size_t report,
 }
 
 /* Have the series from `first` on no events at the first step? */
-static bool begins_empty(const struct vector *v, size_t first)
+static bool begins_empty(const struct natives *all, const struct vector *v, size_t first)
 {
     bool is = true;
     for (size_t i = first; i < v->series_count && is; i++) {
         double value = v->step_count > 0 ? vector_row(v, i)[0] : 0;
-        is = vector_is_absent(value) || value == 0;
+        is = vector_is_absent(value) || value == 0 || (native_is(value) && native_of(all, value)->count == 0);
     }
     return is;
 }
@@ -430,13 +438,13 @@ static bool read_report(const struct reading *rd, struct select *select, size_t 
 {
     const struct report *r = &rd->fetch->store->reports[report];
     struct metric metric;
-    bool good = select_check(select, r, e);
+    bool good = true;
     for (size_t i = 0; good && names_metric(r, i, &metric); i++) {
         size_t first = out->series_count;
         bool matches;
         good = select_label(select, METRIC_LABEL, slice_text(metric.name), &matches, e) &&
                (!matches || read_metric(*rd, select, report, &metric, out, e));
-        rd->fetch->begins_empty[report] |= good && matches && begins_empty(out, first);
+        rd->fetch->begins_empty[report] |= good && matches && begins_empty(rd->fetch->natives, out, first);
     }
     return good;
 }

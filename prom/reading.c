@@ -1,9 +1,9 @@
 #include "prom/reading.h"
 
 #include "base/mem.h"
+#include "prom/native.h"
 #include "query/hint.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 /* Makes the sketches of the next row. */
@@ -60,7 +60,6 @@ static bool add_sketch(void *context, uint32_t series, int64_t bucket_ms, size_t
 {
     struct reading *rd = context;
     const struct report *r = &rd->fetch->store->reports[rd->report];
-    const uint64_t bytes_max = rd->fetch->budget->sketches_max;
     size_t piece, row;
     if (r->sketched[sketch] != rd->metric->measure || rd->is_too_much ||
         !windows_find(&rd->windows, bucket_ms, &piece) || !reading_row(rd, series, &row))
@@ -70,12 +69,7 @@ static bool add_sketch(void *context, uint32_t series, int64_t bucket_ms, size_t
         return err_set(e, EX_DATAERR,
                        "the store is damaged: %s does not decode; check it by `tallyd verify --store-only`",
                        rd->metric->name);
-    return bytes_max == 0 || arena_bytes(&rd->sketch_memory) <= bytes_max ||
-           err_set(e, EX_UNAVAILABLE,
-                   "%s takes more than %" PRIu64
-                   " bytes of histograms or distinct counts (query.sketches_max): select fewer series, a "
-                   "shorter range or a longer step",
-                   rd->metric->name, bytes_max);
+    return native_reading(rd->fetch->natives, arena_bytes(&rd->sketch_memory), rd->metric->name, e);
 }
 
 /* Fails: the time buckets that have not expired are longer, and a window begins or ends within one. */
@@ -157,4 +151,5 @@ void reading_fini(struct reading *rd)
     free(rd->sketches);
     if (rd->has_sketches)
         arena_fini(&rd->sketch_memory);
+    rd->fetch->natives->reading_bytes = 0;
 }

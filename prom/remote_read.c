@@ -324,7 +324,6 @@ static bool answer_query(struct request *rq, const struct remote_query *q, struc
     bool good = select_init(&select, &q->selector, &rq->budget, e);
     for (size_t i = 0; good && i < rq->store->report_count; i++) {
         struct metric metric;
-        good = select_check(&select, &rq->store->reports[i], e);
         for (size_t m = 0; good && names_metric(&rq->store->reports[i], m, &metric); m++)
             good = read_metric_of(rq, &select, q, i, &metric, e);
     }
