@@ -5,6 +5,12 @@
 
 #include <math.h>
 
+/* A zero bucket that is less than empty, after a subtraction, is left out, as in Prometheus. */
+static bool is_left_out(const struct native_bucket *b)
+{
+    return b->slot == 0 && !(b->count > 0);
+}
+
 /* ---- quantiles */
 
 /* A place between the ends of a bucket, which `part` of its numbers are below. */
@@ -26,14 +32,17 @@ static double quantile_of(const struct native *h, double q)
     double count = 0;
     if (q < 0 || q > 1)
         return q < 0 ? -INFINITY : INFINITY;
-    if (h->count == 0 || isnan(q) || h->bucket_count == 0)
+    if (h->count == 0 || isnan(q))
         return NAN;
-    for (size_t i = 0; i < h->bucket_count; i++) {
-        b = &h->buckets[forward ? i : h->bucket_count - 1 - i];
+    for (size_t i = 0; i < h->bucket_count && (b == NULL || !(count >= rank)); i++) {
+        const struct native_bucket *next = &h->buckets[forward ? i : h->bucket_count - 1 - i];
+        if (is_left_out(next))
+            continue;
+        b = next;
         count += b->count;
-        if (count >= rank)
-            break;
     }
+    if (b == NULL)
+        return NAN;
     const struct native_ends ends = native_ends(b->slot);
     count = fmin(count, h->count);
     if (count < rank)
@@ -56,6 +65,8 @@ static double count_below(const struct native *h, double limit)
     double count = 0;
     for (size_t i = 0; i < h->bucket_count; i++) {
         const struct native_ends ends = native_ends(h->buckets[i].slot);
+        if (is_left_out(&h->buckets[i]))
+            continue;
         if (ends.low >= limit)
             return fmin(count, h->count);
         if (ends.high > limit)
@@ -81,6 +92,8 @@ static double variance_of(const struct native *h)
     struct sum squares = {0};
     for (size_t i = 0; i < h->bucket_count; i++) {
         const struct native_ends ends = native_ends(h->buckets[i].slot);
+        if (is_left_out(&h->buckets[i]))
+            continue;
         const double middle = copysign(sqrt(ends.low * ends.high), ends.high);
         sum_add(&squares, h->buckets[i].count * (middle - mean) * (middle - mean));
     }
