@@ -123,7 +123,8 @@ static bool is_simple(const struct walk *w, struct slice values[REPORT_DIMENSION
     bool others = false;
     for (size_t i = 0; i < w->select->selector->matcher_count; i++) {
         const struct matcher *m = &w->select->selector->matchers[i];
-        if (is_of_metric(w, m))
+        const bool takes_all = m->kind == MATCHER_REGEX && slice_is(m->value, ".*");
+        if (is_of_metric(w, m) || takes_all)
             continue;
         int d = names_find(w->report, &w->names, m->name);
         if (d < 0 || m->kind != MATCHER_EQUAL || values[d].ptr != NULL || m->value.len == 0 ||
