@@ -388,7 +388,8 @@ static bool read_named(struct samples s, struct select *select, const char *name
            (!is_any || read_metric(&s, &set, arena_copy(&s.request->arena, slice_text(name)), e));
 }
 
-/* Buckets and distinct counts have no samples. A selector of many metrics goes without; one that names them has to know. */
+/* Buckets and distinct counts have no samples. A selector of many metrics goes without; one that names them
+ * has to know. */
 static bool check_sketch(const struct select *select, const struct metric *m, struct err *e)
 {
     for (size_t i = 0; i < select->selector->matcher_count; i++) {

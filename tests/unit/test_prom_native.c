@@ -91,7 +91,7 @@ static void test_limit(void **state)
     natives_fini(&all);
 }
 
-/* Buckets -2: 5 and -1: 1 below 0; two zeros; 0: 3 and 2: 4 above. Written by hand, from Prometheus' types.proto. */
+/* Buckets -2: 5 and -1: 1 below 0; two zeros; 0: 3 and 2: 4 above. By hand, from Prometheus' types.proto. */
 static void test_bytes_of_a_remote_histogram(void **state)
 {
     (void)state;
