@@ -341,8 +341,9 @@ bench-install: all ## time from installing the Debian package to the first chart
 bench-jobs: all $(PRELOADED) ## measure the cost of rolling up and expiry, and check that they lose nothing, into the same file
 	@python3 bench/jobs.py
 
-bench-prom: all ## judge PromQL by the engine of Prometheus: 30,000 random expressions, and COMPLIANCE=promql-test-queries.yml
+bench-prom: all ## judge PromQL by the engine of Prometheus: 60,000 random expressions, and COMPLIANCE=promql-test-queries.yml
 	@TALLYD_ROUNDS=30000 TALLYD_COMPLIANCE=$(COMPLIANCE) tests/system/test_prom_judge.py
+	@TALLYD_COMPLIANCE=$(COMPLIANCE) tests/system/test_prom_remote.py
 
 bench-fields: all build/traffic build/bench_derived ## measure what derived fields cost an event, into the same file
 	@python3 bench/fields.py

@@ -2,6 +2,7 @@
 
 #include "base/varint.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -22,11 +23,15 @@ static const uint64_t middles[HISTOGRAM_OCTAVE] = {
 
 static struct histogram_layout of_units, of_millionths;
 
+static int32_t octave_of(int32_t index)
+{
+    return index >= 0 ? index / HISTOGRAM_OCTAVE : -((HISTOGRAM_OCTAVE - 1 - index) / HISTOGRAM_OCTAVE);
+}
+
 /* scale × 2^(index/16) by a table of 16 powers. `rounds`: to the nearest, else the fraction is cut off. */
 static int128 power(const uint64_t table[HISTOGRAM_OCTAVE], int32_t index, int64_t scale, bool rounds)
 {
-    const int32_t octave =
-        index >= 0 ? index / HISTOGRAM_OCTAVE : -((HISTOGRAM_OCTAVE - 1 - index) / HISTOGRAM_OCTAVE);
+    const int32_t octave = octave_of(index);
     const int128 product = (int128)table[index - octave * HISTOGRAM_OCTAVE] * scale;
     const int shift = 62 - octave;
     if (shift <= 0)
@@ -208,6 +213,12 @@ int64_t histogram_count(const struct histogram *h)
             return INT64_MAX;
     }
     return sum;
+}
+
+double histogram_end(int32_t slot)
+{
+    const int32_t index = slot - HISTOGRAM_SLOT_OF_ONE, octave = octave_of(index);
+    return ldexp((double)ends[index - octave * HISTOGRAM_OCTAVE], octave - 62);
 }
 
 /* Round to five digits: more would only feign precision. */

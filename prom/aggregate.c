@@ -1,6 +1,7 @@
 #include "prom/aggregate.h"
 
 #include "base/mem.h"
+#include "prom/native.h"
 #include "prom/number.h"
 #include "prom/over.h"
 #include "prom/rank.h"
@@ -211,23 +212,43 @@ static bool count_values(struct fetch *fe, const struct node *n, const struct ve
 
 /* ---- */
 
+/* Sums and means of histograms are histograms; of other aggregations, count and group only count them. */
+static bool adds_natives(enum aggregate a)
+{
+    return a == AGGREGATE_SUM || a == AGGREGATE_AVG;
+}
+
+static bool check_natives(struct fetch *fe, const struct node *n, const struct vector *in, struct err *e)
+{
+    const enum aggregate a = n->aggregate;
+    return adds_natives(a) || a == AGGREGATE_COUNT || a == AGGREGATE_GROUP ||
+           native_refuse(fe->natives, in, "this aggregation", e);
+}
+
 static bool aggregate_groups(struct fetch *fe, const struct node *n, struct vector *in,
                              const struct groups *g, const double *parameter, struct vector *out,
                              struct err *e)
 {
-    bool ranks = aggregate_ranks(n->aggregate);
+    bool ranks = aggregate_ranks(n->aggregate), good = true;
+    const bool has_natives = adds_natives(n->aggregate) && native_any(fe->natives, in);
+    if (!check_natives(fe, n, in, e))
+        return false;
     if (n->aggregate == AGGREGATE_COUNT_VALUES)
         return count_values(fe, n, in, g, out, e);
     if (!fetch_room(fe, ranks ? in->series_count : g->count, out, e))
         return false;
     memcpy(out->series, ranks ? in->series : g->labels, out->series_count * sizeof *out->series);
-    for (size_t step = 0; step < in->step_count; step++) {
+    for (size_t step = 0; good && step < in->step_count; step++) {
         if (ranks)
             rank_step(n->aggregate == AGGREGATE_BOTTOMK, in, g, step, parameter[step], out);
         else
             aggregate_step(n->aggregate, in, g, step, parameter != NULL ? parameter[step] : 0, out);
+        if (has_natives)
+            good = native_sum_groups(fe, in, g, step, n->aggregate == AGGREGATE_AVG, out, e);
     }
-    return true;
+    if (!good)
+        fetch_release(fe, out);
+    return good;
 }
 
 bool aggregate_run(struct fetch *fe, const struct node *n, struct vector *in, const double *parameter,

@@ -1,6 +1,7 @@
 #include "prom/binary.h"
 
 #include "base/mem.h"
+#include "prom/native.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,8 +46,8 @@ static double calculate(enum op op, double a, double b)
     }
 }
 
-/* `kept`: the value that a filter lets pass. */
-static double apply(const struct node *n, double a, double b, double kept)
+/* Of two numbers. `kept`: the value that a filter lets pass. */
+static double result_of(const struct node *n, double a, double b, double kept)
 {
     if (vector_is_absent(a) || vector_is_absent(b))
         return vector_absent();
@@ -56,6 +57,32 @@ static double apply(const struct node *n, double a, double b, double kept)
     if (n->says_bool)
         return is_true;
     return is_true ? kept : vector_absent();
+}
+
+/* At least one side is a histogram. */
+static bool apply_native(struct fetch *fe, enum op op, double a, double b, double *result, struct err *e)
+{
+    if (vector_is_absent(a) || vector_is_absent(b))
+        return true;
+    if (native_is(a) && native_is(b) && (op == OP_ADD || op == OP_SUBTRACT))
+        return native_join(fe, a, b, op == OP_SUBTRACT, result, e);
+    if (native_is(a) && !native_is(b) && (op == OP_MULTIPLY || op == OP_DIVIDE))
+        return native_scale(fe, a, b, op == OP_DIVIDE, result, e);
+    if (native_is(b) && !native_is(a) && op == OP_MULTIPLY)
+        return native_scale(fe, b, a, false, result, e);
+    return err_set(e, EX_USAGE,
+                   "of histograms there are only h + h, h - h, h * number and h / number: ask for the "
+                   "operation of histogram_count(…), histogram_sum(…) or histogram_quantile(0.99, …)");
+}
+
+/* Pre: *result is absent. */
+static bool apply(struct fetch *fe, const struct node *n, double a, double b, double kept, double *result,
+                  struct err *e)
+{
+    if (native_is(a) || native_is(b))
+        return apply_native(fe, n->op, a, b, result, e);
+    *result = result_of(n, a, b, kept);
+    return true;
 }
 
 static bool keeps_name(const struct node *n)
@@ -71,13 +98,15 @@ static bool with_scalar(struct fetch *fe, const struct node *n, const struct vec
     const struct vector *many = right_varies ? right : left;
     if (!fetch_room(fe, many->series_count, out, e))
         return false;
+    bool good = true;
     for (size_t i = 0; i < many->series_count; i++) {
         const double *a = vector_row(left, left_varies ? i : 0), *b = vector_row(right, right_varies ? i : 0);
-        for (size_t step = 0; step < out->step_count; step++)
-            vector_row(out, i)[step] = apply(n, a[step], b[step], right_varies ? b[step] : a[step]);
+        double *to = vector_row(out, i);
+        for (size_t step = 0; good && step < out->step_count; step++)
+            good = apply(fe, n, a[step], b[step], right_varies ? b[step] : a[step], &to[step], e);
         out->series[i] = keeps_name(n) ? many->series[i] : labels_without_metric(&many->series[i], fe->arena);
     }
-    bool good = vector_unite(out, e);
+    good = good && vector_unite(out, e);
     if (!good)
         fetch_release(fe, out);
     return good;
@@ -212,21 +241,22 @@ static bool check_once(const struct match *m, size_t step, struct err *e)
     return good;
 }
 
-static bool match_step(struct match *m, size_t step, struct vector *out, struct err *e)
+static bool match_step(struct fetch *fe, struct match *m, size_t step, struct vector *out, struct err *e)
 {
+    bool good = true;
     if (!has_any(m->left, step) || !has_any(m->right, step))
         return true;
     if (!pick(m, step, e) || !check_once(m, step, e))
         return false;
-    for (size_t row = 0; row < m->pair_count; row++) {
+    for (size_t row = 0; good && row < m->pair_count; row++) {
         if (!is_matched(m, row, step))
             continue;
         size_t many = m->pairs[2 * row], one = m->picked[m->many_of[many]];
         double of_many = vector_row(m->many, many)[step], of_one = vector_row(m->one, one)[step];
         double a = m->many == m->left ? of_many : of_one, b = m->many == m->left ? of_one : of_many;
-        vector_row(out, row)[step] = apply(m->node, a, b, a);
+        good = apply(fe, m->node, a, b, a, &vector_row(out, row)[step], e);
     }
-    return true;
+    return good;
 }
 
 static bool match_series(struct fetch *fe, const struct node *n, const struct vector *left,
@@ -253,7 +283,7 @@ static bool match_series(struct fetch *fe, const struct node *n, const struct ve
     if (good)
         groups_init(&m.rows, out->series, m.pair_count);
     for (size_t step = 0; good && step < left->step_count; step++)
-        good = match_step(&m, step, out, e);
+        good = match_step(fe, &m, step, out, e);
     good = good && vector_unite(out, e);
     if (has_room && !good)
         fetch_release(fe, out);

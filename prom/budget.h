@@ -34,9 +34,8 @@ struct budget {
     struct share *memory;             /* NULL: no limit */
     const struct arena *arena;        /* memory of labels and texts, looked at with each taking; NULL: none */
     uint64_t arena_bytes, work_bytes; /* bytes of `memory` that the arena and budget_work() have taken */
-    size_t values_left;    /* values that may still be in memory; releasing a vector raises it again */
-    uint64_t sketches_max; /* bytes of sketches that one metric may take in memory; 0: no limit */
-    bool is_full;          /* a part failed since it needs more values at once than are left */
+    size_t values_left; /* values that may still be in memory; releasing a vector raises it again */
+    bool is_full;       /* a part failed since it needs more values at once than are left */
 };
 
 /* Borrows the handle's deadline and share of memory; NULL: there are none. `arena` may be NULL. */

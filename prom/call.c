@@ -2,12 +2,14 @@
 
 #include "prom/functions.h"
 #include "prom/math.h"
+#include "prom/native_call.h"
 #include "prom/node.h"
 #include "prom/quantile.h"
 #include "prom/relabel.h"
 #include "prom/subquery.h"
 
 #include <math.h>
+#include <string.h>
 
 #define SCALARS_MAX 2 /* a function has at most as many */
 
@@ -105,7 +107,7 @@ static bool call_scalar(struct fetch *fe, const struct node *n, struct vector *o
     struct vector in;
     if (!node_eval(fe, n->arguments[0], &nothing_around, &in, e))
         return false;
-    bool good = fetch_room(fe, 1, out, e);
+    bool good = native_refuse(fe->natives, &in, "scalar()", e) && fetch_room(fe, 1, out, e);
     for (size_t step = 0; good && step < out->step_count; step++) {
         size_t found = 0;
         for (size_t i = 0; i < in.series_count; i++) {
@@ -156,6 +158,8 @@ static bool call_map(struct fetch *fe, const struct node *n, struct vector *out,
                                       : call_constant(fe, FUNCTION_TIME, out, e);
     if (!good)
         return false;
+    if (n->function != FUNCTION_TIMESTAMP)
+        good = native_refuse(fe->natives, out, "this function", e);
     for (size_t i = 1; good && i < n->argument_count; i++)
         good = node_eval(fe, n->arguments[i], &nothing_around, &more[i - 1], e);
     if (good)
@@ -174,14 +178,87 @@ static bool call_timestamp(struct fetch *fe, const struct node *n, struct vector
            finish(fe, vector_unite(out, e), out);
 }
 
-static bool call_quantile(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
+static bool call_sort(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
 {
-    struct vector quantiles, in;
-    if (!node_eval(fe, n->arguments[0], &nothing_around, &quantiles, e))
+    return node_eval(fe, n->arguments[0], &nothing_around, out, e) &&
+           finish(fe, native_refuse(fe->natives, out, functions_name(n->function), e), out);
+}
+
+/* ---- functions of histograms */
+
+/* Makes a number of each histogram in place, and leaves the other values absent. */
+static void map_natives(struct fetch *fe, enum function f, const struct vector numbers[SCALARS_MAX],
+                        struct vector *v)
+{
+    for (size_t i = 0; i < v->series_count; i++) {
+        double *row = vector_row(v, i);
+        for (size_t step = 0; step < v->step_count; step++) {
+            const struct native_numbers at = {numbers[0].values != NULL ? numbers[0].values[step] : 0,
+                                              numbers[1].values != NULL ? numbers[1].values[step] : 0};
+            row[step] = native_is(row[step]) ? native_apply(f, native_of(fe->natives, row[step]), at)
+                                             : vector_absent();
+        }
+        v->series[i] = labels_without_metric(&v->series[i], fe->arena);
+    }
+    vector_drop_empty(v);
+}
+
+/* The quantiles of classic buckets, behind which come those of native histograms. */
+static bool both_quantiles(struct fetch *fe, const struct vector numbers[SCALARS_MAX], struct vector *in,
+                           struct vector *out, struct err *e)
+{
+    struct vector natives;
+    const bool is_any = native_any(fe->natives, in);
+    if (!is_any)
+        return quantile_of_buckets(fe, numbers[0].values, in, out, e);
+    if (!fetch_room(fe, in->series_count, &natives, e)) {
+        fetch_release(fe, in);
         return false;
-    bool good = node_eval(fe, n->arguments[1], &nothing_around, &in, e) &&
-                quantile_of_buckets(fe, quantiles.values, &in, out, e);
-    fetch_release(fe, &quantiles);
+    }
+    memcpy(natives.series, in->series, in->series_count * sizeof *in->series);
+    for (size_t i = 0; i < in->series_count * in->step_count; i++) {
+        natives.values[i] = in->values[i];
+        if (native_is(in->values[i]))
+            in->values[i] = vector_absent();
+    }
+    map_natives(fe, FUNCTION_HISTOGRAM_QUANTILE, numbers, &natives);
+    if (!quantile_of_buckets(fe, numbers[0].values, in, out, e))
+        return finish(fe, false, &natives);
+    vector_append(out, &natives);
+    return finish(fe, vector_unite(out, e), out);
+}
+
+/* A number, which would only be left out, is most likely a mistake. */
+static bool check_all_natives(const struct node *n, const struct vector *v, struct err *e)
+{
+    bool good = true;
+    for (size_t i = 0; good && i < v->series_count * v->step_count; i++)
+        good = native_is(v->values[i]) || vector_is_absent(v->values[i]);
+    return good || err_set(e, EX_USAGE,
+                           "%s() is of native histograms, and there are numbers: ask for it of the histogram "
+                           "itself, as increase(pages:latency[5m])",
+                           functions_name(n->function));
+}
+
+static bool call_native(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
+{
+    struct vector numbers[SCALARS_MAX] = {{0}}, in;
+    const size_t scalars = n->argument_count - 1;
+    bool good = true;
+    for (size_t i = 0; good && i < scalars; i++)
+        good = node_eval(fe, n->arguments[i], &nothing_around, &numbers[i], e);
+    good = good && node_eval(fe, n->arguments[scalars], &nothing_around, &in, e);
+    if (good && n->function == FUNCTION_HISTOGRAM_QUANTILE) {
+        good = both_quantiles(fe, numbers, &in, out, e);
+    } else if (good) {
+        good = check_all_natives(n, &in, e);
+        if (good)
+            map_natives(fe, n->function, numbers, &in);
+        *out = in;
+        good = finish(fe, good && vector_unite(out, e), out);
+    }
+    for (size_t i = 0; i < SCALARS_MAX; i++)
+        fetch_release(fe, &numbers[i]);
     return good;
 }
 
@@ -200,11 +277,18 @@ bool call_run(struct fetch *fe, const struct node *n, const struct fetch_around 
     case FUNCTION_TIMESTAMP:
         return call_timestamp(fe, n, out, e);
     case FUNCTION_VECTOR:
+        return node_eval(fe, n->arguments[0], &nothing_around, out, e);
     case FUNCTION_SORT:
     case FUNCTION_SORT_DESC:
-        return node_eval(fe, n->arguments[0], &nothing_around, out, e);
+        return call_sort(fe, n, out, e);
     case FUNCTION_HISTOGRAM_QUANTILE:
-        return call_quantile(fe, n, out, e);
+    case FUNCTION_HISTOGRAM_FRACTION:
+    case FUNCTION_HISTOGRAM_COUNT:
+    case FUNCTION_HISTOGRAM_SUM:
+    case FUNCTION_HISTOGRAM_AVG:
+    case FUNCTION_HISTOGRAM_STDDEV:
+    case FUNCTION_HISTOGRAM_STDVAR:
+        return call_native(fe, n, out, e);
     case FUNCTION_LABEL_REPLACE:
     case FUNCTION_LABEL_JOIN:
         return node_eval(fe, n->arguments[0], &nothing_around, out, e) &&

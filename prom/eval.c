@@ -28,15 +28,20 @@ static bool eval_number(struct fetch *fe, const struct node *n, struct vector *o
 
 static bool eval_negation(struct fetch *fe, const struct node *n, struct vector *out, struct err *e)
 {
-    if (!node_eval(fe, n->left, &nothing_around, out, e))
+    bool good = node_eval(fe, n->left, &nothing_around, out, e);
+    if (!good)
         return false;
-    for (size_t i = 0; i < out->series_count; i++) {
+    for (size_t i = 0; good && i < out->series_count; i++) {
         double *row = vector_row(out, i);
-        for (size_t step = 0; step < out->step_count; step++)
-            row[step] = vector_is_absent(row[step]) ? row[step] : -row[step];
+        for (size_t step = 0; good && step < out->step_count; step++) {
+            if (native_is(row[step]))
+                good = native_scale(fe, row[step], -1, false, &row[step], e);
+            else if (!vector_is_absent(row[step]))
+                row[step] = -row[step];
+        }
         out->series[i] = labels_without_metric(&out->series[i], fe->arena);
     }
-    bool good = vector_unite(out, e);
+    good = good && vector_unite(out, e);
     if (!good)
         fetch_release(fe, out);
     return good;
@@ -262,14 +267,15 @@ bool eval_run(struct store *st, const struct eval_question *q, struct eval_answe
     struct fetch fe = {.store = st,
                        .arena = &a->arena,
                        .budget = &budget,
+                       .natives = &a->natives,
                        .at_ms = q->from_ms,
                        .step_ms = q->step_ms,
                        .start_ms = q->from_ms,
                        .end_ms = q->step_ms > 0 ? q->to_ms : q->from_ms};
     budget_init(&budget, q->limits.rows_max, st, &a->arena);
-    budget.sketches_max = q->limits.sketches_max;
     *a = (struct eval_answer){.from_ms = q->from_ms, .step_ms = q->step_ms};
     arena_init(&a->arena, ARENA_CHUNK_BYTES);
+    natives_init(&a->natives, q->limits.sketches_max);
     fe.begins_empty = a->begins_empty = arena_add(&a->arena, st->report_count * sizeof *a->begins_empty);
     memset(a->begins_empty, 0, st->report_count * sizeof *a->begins_empty);
     struct node *n = parse_expression(q->text, &a->arena, e);
@@ -294,5 +300,6 @@ bool eval_run(struct store *st, const struct eval_question *q, struct eval_answe
 void eval_fini(struct eval_answer *a)
 {
     vector_fini(&a->vector);
+    natives_fini(&a->natives);
     arena_fini(&a->arena);
 }

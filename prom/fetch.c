@@ -6,8 +6,11 @@
 #include "prom/buckets.h"
 #include "prom/different.h"
 #include "prom/functions.h"
+#include "prom/native.h"
+#include "prom/native_slide.h"
 #include "prom/over.h"
 #include "prom/rank.h"
+#include "prom/ranked.h"
 #include "prom/reading.h"
 #include "prom/select.h"
 #include "prom/slide.h"
@@ -299,6 +302,8 @@ static bool set_values(struct reading *rd, const struct slide_ask *ask, const st
     }
     if (rd->metric->kind == METRIC_DISTINCT && !rd->windows.ask.by_cell)
         return different_count_windows(rd, v, e);
+    if (rd->metric->kind == METRIC_NATIVE)
+        return native_slide(rd, ask, v, e);
     if (rd->metric->kind == METRIC_DISTINCT)
         different_count_pieces(rd);
     for (size_t row = 0; row < rd->row_count; row++)
@@ -336,6 +341,7 @@ static bool read_series(struct reading *rd, const struct match *match, struct ve
 {
     struct window_ask ask = ask_of(rd);
     size_t row;
+    bool is_ranked;
     if (can_fold(rd) && !prepare_fold(rd, &match->set, e))
         return false;
     if (!windows_init(&rd->windows, &ask, e))
@@ -343,7 +349,8 @@ static bool read_series(struct reading *rd, const struct match *match, struct ve
     rd->is_always = match->set.kind == SERIES_ONE && slide_is_total(rd->measure);
     if (rd->is_always)
         (void)reading_row(rd, match->set.one, &row);
-    return reading_scan(rd, &match->set, e) && append(rd, out, e);
+    return ranked_read(rd, &match->set, &is_ranked, e) && (is_ranked || reading_scan(rd, &match->set, e)) &&
+           append(rd, out, e);
 }
 
 static bool check_function(const struct reading *rd, struct err *e)
@@ -352,6 +359,8 @@ static bool check_function(const struct reading *rd, struct err *e)
     const char *metric = rd->metric->name;
     if (rd->metric->kind == METRIC_DISTINCT)
         return different_check(rd, e);
+    if (rd->metric->kind == METRIC_NATIVE)
+        return native_slide_check(rd, e);
     bool is_total = slide_is_total(rd->measure);
     if ((f == FUNCTION_RATE || f == FUNCTION_INCREASE) && !is_total)
         return err_set(e, EX_USAGE,
@@ -369,7 +378,9 @@ static bool check_function(const struct reading *rd, struct err *e)
 /* A sketch in memory takes as much as several columns. */
 static void begin_sketches(struct reading *rd)
 {
-    rd->has_sketches = rd->metric->kind == METRIC_DISTINCT || rd->metric->kind == METRIC_BUCKET;
+    const enum metric_kind kind = rd->metric->kind;
+    rd->has_sketches = kind == METRIC_DISTINCT || kind == METRIC_BUCKET ||
+                       (kind == METRIC_NATIVE && native_slide_is_needed(rd->function));
     if (!rd->has_sketches)
         return;
     rd->columns_max /= 1 + sizeof(union sketch) / sizeof(int64_t);
@@ -417,12 +428,12 @@ static bool read_metric(struct reading rd, struct select *select, size_t report,
 }
 
 /* Have the series from `first` on no events at the first step? */
-static bool begins_empty(const struct vector *v, size_t first)
+static bool begins_empty(const struct natives *all, const struct vector *v, size_t first)
 {
     bool is = true;
     for (size_t i = first; i < v->series_count && is; i++) {
         double value = v->step_count > 0 ? vector_row(v, i)[0] : 0;
-        is = vector_is_absent(value) || value == 0;
+        is = vector_is_absent(value) || value == 0 || (native_is(value) && native_of(all, value)->count == 0);
     }
     return is;
 }
@@ -432,13 +443,13 @@ static bool read_report(const struct reading *rd, struct select *select, size_t 
 {
     const struct report *r = &rd->fetch->store->reports[report];
     struct metric metric;
-    bool good = select_check(select, r, e);
+    bool good = true;
     for (size_t i = 0; good && names_metric(r, i, &metric); i++) {
         size_t first = out->series_count;
         bool matches;
         good = select_label(select, METRIC_LABEL, slice_text(metric.name), &matches, e) &&
                (!matches || read_metric(*rd, select, report, &metric, out, e));
-        rd->fetch->begins_empty[report] |= good && matches && begins_empty(out, first);
+        rd->fetch->begins_empty[report] |= good && matches && begins_empty(rd->fetch->natives, out, first);
     }
     return good;
 }

@@ -9,11 +9,14 @@
 #include "prom/vector.h"
 #include "store/reader.h"
 
+struct natives; /* native.h */
+
 struct fetch {
     struct store *store;
     struct arena *arena;
     struct budget *budget;
-    int64_t at_ms, step_ms; /* time of the first step; distance of steps, 0: one instant */
+    struct natives *natives; /* the histograms of the question */
+    int64_t at_ms, step_ms;  /* time of the first step; distance of steps, 0: one instant */
     size_t step_count;
     int64_t start_ms, end_ms; /* first and last step of the whole question, of @ start() and @ end() */
     bool *begins_empty;       /* result, by report: one of its metrics was read, without events at step 0 */

@@ -34,6 +34,12 @@ static const struct function_entry functions[] = {
     {"label_replace", "vtttt", TYPE_VECTOR, FUNCTION_LABEL_REPLACE, 0},
     {"label_join", "vtt?t*", TYPE_VECTOR, FUNCTION_LABEL_JOIN, 0},
     {"histogram_quantile", "sv", TYPE_VECTOR, FUNCTION_HISTOGRAM_QUANTILE, 0},
+    {"histogram_fraction", "ssv", TYPE_VECTOR, FUNCTION_HISTOGRAM_FRACTION, 0},
+    {"histogram_count", "v", TYPE_VECTOR, FUNCTION_HISTOGRAM_COUNT, 0},
+    {"histogram_sum", "v", TYPE_VECTOR, FUNCTION_HISTOGRAM_SUM, 0},
+    {"histogram_avg", "v", TYPE_VECTOR, FUNCTION_HISTOGRAM_AVG, 0},
+    {"histogram_stddev", "v", TYPE_VECTOR, FUNCTION_HISTOGRAM_STDDEV, 0},
+    {"histogram_stdvar", "v", TYPE_VECTOR, FUNCTION_HISTOGRAM_STDVAR, 0},
     {"round", "v?s", TYPE_VECTOR, FUNCTION_ROUND, 0},
     {"clamp", "vss", TYPE_VECTOR, FUNCTION_CLAMP, 0},
     {"clamp_min", "vs", TYPE_VECTOR, FUNCTION_CLAMP_MIN, 0},
@@ -71,7 +77,6 @@ static const struct function_entry functions[] = {
     {"rad", "v", TYPE_VECTOR, FUNCTION_MATH, 22},
 };
 
-static const char is_native[] = "it is of native histograms: ask for _bucket, _count and _sum";
 static const char is_experimental[] = "it is experimental in Prometheus";
 static const struct {
     const char *name, *reason;
@@ -91,13 +96,7 @@ static const struct {
     {"info", is_experimental},
     {"limitk", is_experimental},
     {"limit_ratio", is_experimental},
-    {"histogram_quantiles", is_native},
-    {"histogram_fraction", is_native},
-    {"histogram_avg", is_native},
-    {"histogram_count", is_native},
-    {"histogram_sum", is_native},
-    {"histogram_stddev", is_native},
-    {"histogram_stdvar", is_native},
+    {"histogram_quantiles", is_experimental},
 };
 
 const struct function_entry *functions_find(struct slice name)

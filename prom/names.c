@@ -7,7 +7,8 @@ static const struct histogram_part {
     const char *suffix;
     enum metric_kind kind;
     enum measure_kind columns;
-} parts[] = {{"_bucket", METRIC_BUCKET, MEASURE_COUNT},
+} parts[] = {{"", METRIC_NATIVE, MEASURE_SUM},
+             {"_bucket", METRIC_BUCKET, MEASURE_COUNT},
              {"_count", METRIC_TOTAL, MEASURE_COUNT},
              {"_sum", METRIC_TOTAL, MEASURE_SUM}};
 
@@ -52,7 +53,7 @@ static bool set_part(const struct report *r, const struct histogram_part *part, 
         m->value.column += measure_column_count(whole) - 1;
     m->has_presence = part->columns == MEASURE_SUM;
     m->presence = m->measure;
-    return report_find_measure(r, slice_text(measure)) < 0;
+    return part->kind == METRIC_NATIVE || report_find_measure(r, slice_text(measure)) < 0;
 }
 
 bool names_metric(const struct report *r, size_t i, struct metric *m)
@@ -70,15 +71,6 @@ bool names_metric(const struct report *r, size_t i, struct metric *m)
         }
     }
     return false;
-}
-
-bool names_is_histogram(const struct report *r, struct slice name)
-{
-    const struct slice report = slice_text(r->name);
-    if (!slice_begins(name, report) || name.len <= report.len || name.ptr[report.len] != ':')
-        return false;
-    int found = report_find_measure(r, slice_of(name.ptr + report.len + 1, name.len - report.len - 1));
-    return found >= 0 && r->measures[found].kind == MEASURE_HISTOGRAM;
 }
 
 static bool is_legal(char c)

@@ -3,7 +3,8 @@
  *
  *   report pages by [path], measure hits     pages:hits{path="/index.html"}
  *   report r by ["path:2"]                   r:hits{path_2="/a/b"}
- *   measure latency: histogram(duration)     pages:latency_bucket{path="/index.html",le="0.5"}
+ *   measure latency: histogram(duration)     pages:latency, a native histogram
+ *                                            pages:latency_bucket{path="/index.html",le="0.5"}
  *                                            pages:latency_count, pages:latency_sum
  *
  * Metric : the report, a colon, the measure. The name is legal and unambiguous; by Prometheus' convention a
@@ -26,6 +27,7 @@ enum metric_kind {
     METRIC_TOTAL,    /* a count or a sum, also of a histogram's events */
     METRIC_GAUGE,    /* min, max, last or mean */
     METRIC_DISTINCT, /* the number of different texts */
+    METRIC_NATIVE,   /* a histogram as a whole; `value` is its sum */
     METRIC_BUCKET    /* how many numbers of a histogram are at most `le` */
 };
 
@@ -40,8 +42,6 @@ struct metric {
 
 /* Sets the i-th metric of a report. False: there are no more. */
 bool names_metric(const struct report *r, size_t i, struct metric *m);
-/* Is it the name of a histogram as a whole, as pages:latency? No metric has it. */
-bool names_is_histogram(const struct report *r, struct slice name);
 
 struct names {
     char labels[REPORT_DIMENSIONS_MAX][NAMES_LABEL_BYTES]; /* by dimension */

@@ -1,9 +1,9 @@
 #include "prom/reading.h"
 
 #include "base/mem.h"
+#include "prom/native.h"
 #include "query/hint.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 /* Makes the sketches of the next row. */
@@ -78,7 +78,6 @@ static bool add_sketch(void *context, uint32_t series, int64_t bucket_ms, size_t
 {
     struct reading *rd = context;
     const struct report *r = &rd->fetch->store->reports[rd->report];
-    const uint64_t bytes_max = rd->fetch->budget->sketches_max;
     size_t piece, row;
     if (r->sketched[sketch] != rd->metric->measure || rd->is_too_much ||
         !windows_find(&rd->windows, bucket_ms, &piece) || !reading_row(rd, series, &row))
@@ -90,12 +89,7 @@ static bool add_sketch(void *context, uint32_t series, int64_t bucket_ms, size_t
                        rd->metric->name);
     if (!share_fit(rd->fetch->budget->memory, &rd->sketches_held, arena_bytes(&rd->sketch_memory)))
         return share_fail(rd->fetch->budget->memory, e);
-    return bytes_max == 0 || arena_bytes(&rd->sketch_memory) <= bytes_max ||
-           err_set(e, EX_UNAVAILABLE,
-                   "%s takes more than %" PRIu64
-                   " bytes of histograms or distinct counts (query.sketches_max): select fewer series, a "
-                   "shorter range or a longer step",
-                   rd->metric->name, bytes_max);
+    return native_reading(rd->fetch->natives, arena_bytes(&rd->sketch_memory), rd->metric->name, e);
 }
 
 /* Fails: the time buckets that have not expired are longer, and a window begins or ends within one. */
@@ -180,4 +174,5 @@ void reading_fini(struct reading *rd)
     free(rd->sketches);
     if (rd->has_sketches)
         arena_fini(&rd->sketch_memory);
+    rd->fetch->natives->reading_bytes = 0;
 }

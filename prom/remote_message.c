@@ -2,6 +2,7 @@
 
 #include "base/protobuf.h"
 
+#include <stdlib.h>
 #include <sysexits.h>
 
 enum { REQUEST_QUERIES = 1, REQUEST_ACCEPTED = 2 };
@@ -9,11 +10,19 @@ enum { QUERY_START = 1, QUERY_END = 2, QUERY_MATCHERS = 3, QUERY_HINTS = 4 };
 enum { MATCHER_TYPE = 1, MATCHER_NAME = 2, MATCHER_VALUE = 3 };
 enum { HINTS_FUNC = 2, HINTS_START = 3, HINTS_END = 4 };
 enum { RESPONSE_RESULTS = 1, RESULT_SERIES = 1 };
-enum { SERIES_LABELS = 1, SERIES_SAMPLES = 2 };
+enum { SERIES_LABELS = 1, SERIES_SAMPLES = 2, SERIES_HISTOGRAMS = 4 };
 enum { LABEL_NAME = 1, LABEL_VALUE = 2 };
 enum { SAMPLE_VALUE = 1, SAMPLE_TIME = 2 };
 
+enum { HISTOGRAM_COUNT = 1, HISTOGRAM_SUM = 3, HISTOGRAM_SCHEMA = 4, HISTOGRAM_ZERO_COUNT = 6 };
+enum { HISTOGRAM_NEGATIVE_SPANS = 8, HISTOGRAM_NEGATIVE_DELTAS = 9 };
+enum { HISTOGRAM_POSITIVE_SPANS = 11, HISTOGRAM_POSITIVE_DELTAS = 12 };
+enum { HISTOGRAM_RESET_HINT = 14, HISTOGRAM_TIME = 15 };
+enum { SPAN_OFFSET = 1, SPAN_LENGTH = 2 };
+
 #define RESPONSE_SAMPLES 0
+#define SCHEMA           4 /* 16 buckets an octave */
+#define HINT_GAUGE       3
 
 /* Bytes that are kept for a length which is not known yet: a varint may have leading zeros. */
 #define LENGTH_BYTES   5
@@ -206,17 +215,101 @@ void remote_add_label(struct text *out, struct slice name, struct slice value)
     add_bytes(out, LABEL_VALUE, value);
 }
 
-void remote_add_sample(struct text *out, double value, int64_t ms)
+static void add_number(struct text *out, unsigned number, double value)
 {
     uint64_t bits;
     char little[sizeof bits];
     memcpy(&bits, &value, sizeof bits);
     for (size_t i = 0; i < sizeof bits; i++)
         little[i] = (char)(bits >> 8 * i);
-    add_tag(out, SERIES_SAMPLES, PROTOBUF_BYTES);
-    add_varint(out, 1 + sizeof little + 1 + varint_len((uint64_t)ms));
-    add_tag(out, SAMPLE_VALUE, PROTOBUF_64_BITS);
+    add_tag(out, number, PROTOBUF_64_BITS);
     text_add(out, little, sizeof little);
-    add_tag(out, SAMPLE_TIME, PROTOBUF_VARINT);
-    add_varint(out, (uint64_t)ms);
+}
+
+static void add_whole(struct text *out, unsigned number, uint64_t value)
+{
+    add_tag(out, number, PROTOBUF_VARINT);
+    add_varint(out, value);
+}
+
+void remote_add_sample(struct text *out, double value, int64_t ms)
+{
+    add_tag(out, SERIES_SAMPLES, PROTOBUF_BYTES);
+    add_varint(out, 1 + sizeof value + 1 + varint_len((uint64_t)ms));
+    add_number(out, SAMPLE_VALUE, value);
+    add_whole(out, SAMPLE_TIME, (uint64_t)ms);
+}
+
+/* ---- histograms */
+
+/* The buckets on one side of zero, outwards. */
+struct side {
+    const struct histogram_bucket *first;
+    int step; /* to the next one */
+    size_t count;
+    unsigned spans, deltas;
+};
+
+static const struct histogram_bucket *bucket_of(const struct side *s, size_t i)
+{
+    return s->first + (ptrdiff_t)i * s->step;
+}
+
+/* Buckets whose indexes adjoin are a span; its offset is the number of buckets left out before it. */
+static void add_spans(struct text *out, const struct side *s)
+{
+    int32_t next = 0; /* the index behind the last span */
+    for (size_t i = 0, end; i < s->count; i = end) {
+        const int32_t index = abs(bucket_of(s, i)->slot) - HISTOGRAM_SLOT_OF_ONE;
+        for (end = i + 1; end < s->count && bucket_of(s, end)->slot == bucket_of(s, end - 1)->slot + s->step;)
+            end++;
+        const uint64_t offset = varint_zigzag(index - next), length = end - i;
+        add_tag(out, s->spans, PROTOBUF_BYTES);
+        add_varint(out, 1 + varint_len(offset) + 1 + varint_len(length));
+        add_whole(out, SPAN_OFFSET, offset);
+        add_whole(out, SPAN_LENGTH, length);
+        next = index + (int32_t)length;
+    }
+}
+
+/* The differences of the counts. */
+static bool add_deltas(struct text *out, const struct side *s)
+{
+    const size_t begun = begin_part(out, s->deltas);
+    int64_t before = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        add_varint(out, varint_zigzag(bucket_of(s, i)->count - before));
+        before = bucket_of(s, i)->count;
+    }
+    return remote_end(out, begun);
+}
+
+bool remote_add_histogram(struct text *out, const struct remote_histogram *h, int64_t ms)
+{
+    const size_t begun = begin_part(out, SERIES_HISTOGRAMS);
+    uint64_t count = 0, zeros = 0;
+    size_t below = 0, above;
+    for (size_t i = 0; i < h->bucket_count; i++) {
+        count += (uint64_t)h->buckets[i].count;
+        below += h->buckets[i].slot < 0;
+    }
+    above = below;
+    if (below < h->bucket_count && h->buckets[below].slot == 0)
+        zeros = (uint64_t)h->buckets[above++].count;
+    const struct side negative = {h->buckets + below - (below > 0), -1, below, HISTOGRAM_NEGATIVE_SPANS,
+                                  HISTOGRAM_NEGATIVE_DELTAS};
+    const struct side positive = {h->buckets + above, 1, h->bucket_count - above, HISTOGRAM_POSITIVE_SPANS,
+                                  HISTOGRAM_POSITIVE_DELTAS};
+    add_whole(out, HISTOGRAM_COUNT, count);
+    add_number(out, HISTOGRAM_SUM, h->sum);
+    add_whole(out, HISTOGRAM_SCHEMA, varint_zigzag(SCHEMA));
+    add_whole(out, HISTOGRAM_ZERO_COUNT, zeros);
+    add_spans(out, &negative);
+    bool good = add_deltas(out, &negative);
+    add_spans(out, &positive);
+    good = add_deltas(out, &positive) && good;
+    if (h->is_gauge)
+        add_whole(out, HISTOGRAM_RESET_HINT, HINT_GAUGE);
+    add_whole(out, HISTOGRAM_TIME, (uint64_t)ms);
+    return remote_end(out, begun) && good;
 }

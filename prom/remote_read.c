@@ -13,8 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ARENA_CHUNK_BYTES ((size_t)16 << 10)
-#define INCREASE_BYTES    (NAMES_METRIC_BYTES + sizeof ":increase1m")
+#define ARENA_CHUNK_BYTES    ((size_t)16 << 10)
+#define SKETCHES_CHUNK_BYTES ((size_t)64 << 10)
+#define INCREASE_BYTES       (NAMES_METRIC_BYTES + sizeof ":increase1m")
 
 /* A request under way. */
 struct request {
@@ -41,13 +42,17 @@ struct samples {
     size_t width;                 /* columns of the measure */
     bool is_past;                 /* the scan reads the time before the cells: it adds no series */
     bool is_too_much, is_refused; /* more values than there may be; more than the memory of the question */
-    uint64_t held;                /* bytes of the budget */
+    uint64_t held, sketches_held; /* bytes of the budget: rows; memory of sketches */
     uint32_t *rows;               /* by series: its row + 1; 0: none */
     size_t slots, slot_capacity;
     uint32_t *series; /* by row */
     size_t row_count, series_capacity;
     int64_t *columns; /* [(row × (1 + cells) + 1 + cell) × width]; place 0: all time before the cells */
     size_t column_capacity;
+    bool has_sketches;          /* METRIC_NATIVE: each place has a histogram, too */
+    struct histogram *sketches; /* [row × (1 + cells) + 1 + cell] */
+    size_t sketch_capacity;
+    struct arena sketch_memory; /* of the sketches, if there are any */
 };
 
 static const struct report *report_of(const struct samples *s)
@@ -62,6 +67,20 @@ static size_t columns_per_row(const struct samples *s)
     return (1 + s->cells) * s->width;
 }
 
+/* Makes room for the next row. */
+static void add_row(struct samples *s)
+{
+    const size_t per_row = columns_per_row(s), places = 1 + s->cells, start = s->row_count * per_row;
+    s->columns = xgrow(s->columns, &s->column_capacity, start + per_row, sizeof *s->columns);
+    memset(s->columns + start, 0, per_row * sizeof *s->columns);
+    if (s->has_sketches) {
+        const size_t known = s->row_count * places;
+        s->sketches = xgrow(s->sketches, &s->sketch_capacity, known + places, sizeof *s->sketches);
+        memset(s->sketches + known, 0, places * sizeof *s->sketches);
+    }
+    s->row_count++;
+}
+
 /* Finds or adds the row of a series. False: there is none, or no room for it. */
 static bool take_row(struct samples *s, uint32_t series, size_t *row)
 {
@@ -74,23 +93,32 @@ static bool take_row(struct samples *s, uint32_t series, size_t *row)
         memset(s->rows + known, 0, (s->slots - known) * sizeof *s->rows);
     }
     if (s->rows[series] == 0) {
-        size_t per_row = columns_per_row(s), start = s->row_count * per_row;
+        const size_t values = s->width + (s->has_sketches ? sizeof *s->sketches / sizeof *s->columns : 0);
         if (s->is_past)
             return false;
-        const uint64_t bytes = per_row * sizeof *s->columns + sizeof *s->series;
-        s->is_too_much |= start + per_row > s->request->budget.values_left;
+        const uint64_t bytes = (1 + s->cells) * values * sizeof *s->columns + sizeof *s->series;
+        s->is_too_much |= (s->row_count + 1) * (1 + s->cells) * values > s->request->budget.values_left;
         s->is_refused |= !s->is_too_much && !share_take(s->request->budget.memory, bytes);
         s->is_too_much |= s->is_refused;
         if (s->is_too_much)
             return false;
         s->held += bytes;
-        s->columns = xgrow(s->columns, &s->column_capacity, start + per_row, sizeof *s->columns);
-        memset(s->columns + start, 0, per_row * sizeof *s->columns);
         s->series = xgrow(s->series, &s->series_capacity, s->row_count + 1, sizeof *s->series);
-        s->series[s->row_count++] = series;
+        s->series[s->row_count] = series;
+        add_row(s);
         s->rows[series] = (uint32_t)s->row_count;
     }
     *row = s->rows[series] - 1;
+    return true;
+}
+
+/* Finds the place of a time bucket, as an index by row and cell. False: there is none. */
+static bool take_place(struct samples *s, uint32_t series, int64_t bucket_ms, size_t *place)
+{
+    size_t row;
+    if (s->is_too_much || !take_row(s, series, &row))
+        return false;
+    *place = row * (1 + s->cells) + (s->is_past ? 0 : 1 + (size_t)((bucket_ms - s->from_ms) / s->cell_ms));
     return true;
 }
 
@@ -98,10 +126,31 @@ static bool take_row(struct samples *s, uint32_t series, size_t *row)
 static void add_bucket(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     struct samples *s = context;
-    size_t row, place = s->is_past ? 0 : 1 + (size_t)((bucket_ms - s->from_ms) / s->cell_ms);
-    if (!s->is_too_much && take_row(s, series, &row))
-        measure_merge(s->measure, &s->columns[row * columns_per_row(s) + place * s->width],
-                      values + s->measure->column);
+    size_t place;
+    if (take_place(s, series, bucket_ms, &place))
+        measure_merge(s->measure, &s->columns[place * s->width], values + s->measure->column);
+}
+
+/* A sketch_fn, behind add_bucket() for the same bucket. */
+static bool add_sketch(void *context, uint32_t series, int64_t bucket_ms, size_t sketch, struct slice packed,
+                       struct err *e)
+{
+    struct samples *s = context;
+    const uint64_t bytes_max = s->request->limits->sketches_max;
+    size_t place;
+    if (report_of(s)->sketched[sketch] != s->metric->measure || !take_place(s, series, bucket_ms, &place))
+        return true;
+    if (!histogram_merge(&s->sketches[place], &s->sketch_memory, packed))
+        return err_set(e, EX_DATAERR,
+                       "the store is damaged: %s does not decode; check it by `tallyd verify --store-only`",
+                       s->metric->name);
+    if (!share_fit(s->request->budget.memory, &s->sketches_held, arena_bytes(&s->sketch_memory)))
+        return share_fail(s->request->budget.memory, e);
+    return bytes_max == 0 || arena_bytes(&s->sketch_memory) <= bytes_max ||
+           err_set(e, EX_UNAVAILABLE,
+                   "%s takes more than %" PRIu64
+                   " bytes of histograms (query.sketches_max): select fewer series or a shorter range",
+                   s->metric->name, bytes_max);
 }
 
 /* ---- scans */
@@ -116,7 +165,8 @@ static bool scan_tile(struct samples *s, const struct series_set *set, struct pl
                               .to_ms = tile.to_ms,
                               .series = *set,
                               .rows_max = b->left[BUDGET_ROWS],
-                              .measures = (uint32_t)1 << s->metric->measure};
+                              .measures = (uint32_t)1 << s->metric->measure,
+                              .sketch = s->has_sketches ? add_sketch : NULL};
     if (!store_scan(s->request->store, &scan, add_bucket, s, &stats, e))
         return e->code == EX_UNAVAILABLE && !e->retryable ? budget_fail(b, BUDGET_ROWS, e) : false;
     if (!budget_take(b, BUDGET_ROWS, stats.rows, e))
@@ -179,17 +229,62 @@ static bool is_short(const struct request *rq)
     return rq->out->len <= rq->limits->bytes_max;
 }
 
+static int64_t time_of(const struct samples *s, size_t cell)
+{
+    return s->from_ms + (int64_t)cell * s->cell_ms - (s->shape == SHAPE_CELLS);
+}
+
 static void write_samples(const struct samples *s, int64_t *columns)
 {
-    bool is_counter = s->shape == SHAPE_COUNTER;
     for (size_t i = 1; i <= s->cells && is_short(s->request); i++) {
-        int64_t *place = columns + i * s->width, at_ms = s->from_ms + (int64_t)i * s->cell_ms;
+        int64_t *place = columns + i * s->width;
         int128 value;
-        if (is_counter)
+        if (s->shape == SHAPE_COUNTER)
             measure_merge(s->measure, place, place - s->width);
         if (measure_value(s->measure, place, &value))
-            remote_add_sample(s->request->out, number_double(value), is_counter ? at_ms : at_ms - 1);
+            remote_add_sample(s->request->out, number_double(value), time_of(s, i));
     }
+}
+
+static void merge_histogram(struct histogram *to, struct arena *arena, const struct histogram *from)
+{
+    struct histogram_walk w = histogram_walk(from);
+    struct histogram_bucket b;
+    while (histogram_next(&w, &b))
+        histogram_add(to, arena, b.slot, b.count);
+}
+
+/* A histogram for each cell; of a counter a running total. */
+static bool write_histograms(const struct samples *s, size_t row, struct err *e)
+{
+    struct histogram_bucket *buckets = xmalloc((size_t)2 * HISTOGRAM_SLOTS * sizeof *buckets);
+    const size_t first = row * (1 + s->cells);
+    const bool is_counter = s->shape == SHAPE_COUNTER;
+    struct histogram total = {0};
+    struct arena arena;
+    bool good = true;
+    arena_init(&arena, ARENA_CHUNK_BYTES);
+    for (size_t i = 0; good && i <= s->cells && is_short(s->request); i++) {
+        int64_t *columns = &s->columns[(first + i) * s->width];
+        struct remote_histogram h = {.buckets = buckets, .is_gauge = !is_counter};
+        int128 sum;
+        if (is_counter && i > 0)
+            measure_merge(s->measure, columns, columns - s->width);
+        if (is_counter)
+            merge_histogram(&total, &arena, &s->sketches[first + i]);
+        struct histogram_walk w = histogram_walk(is_counter ? &total : &s->sketches[first + i]);
+        while (i > 0 && histogram_next(&w, &buckets[h.bucket_count]))
+            h.bucket_count++;
+        if (i == 0 || !measure_value(s->measure, columns, &sum))
+            continue;
+        h.sum = number_double(sum);
+        good = budget_take(&s->request->budget, BUDGET_POINTS, h.bucket_count, e) &&
+               (remote_add_histogram(s->request->out, &h, time_of(s, i)) ||
+                err_set(e, EX_UNAVAILABLE, "the answer is too long"));
+    }
+    arena_fini(&arena);
+    free(buckets);
+    return good;
 }
 
 static bool write_row(const struct samples *s, const struct names *names, struct slice metric, size_t row,
@@ -204,9 +299,11 @@ static bool write_row(const struct samples *s, const struct names *names, struct
     size_t begun = remote_begin_series(rq->out);
     for (size_t i = 0; i < labels.count; i++)
         remote_add_label(rq->out, labels.list[i].name, labels.list[i].value);
-    if (!s->query->names_only)
-        write_samples(s, s->columns + row * columns_per_row(s));
     text_fini(&key);
+    if (s->has_sketches && !write_histograms(s, row, e))
+        return false;
+    if (!s->query->names_only && !s->has_sketches)
+        write_samples(s, s->columns + row * columns_per_row(s));
     if (remote_end(rq->out, begun) && is_short(rq))
         return true;
     return err_set(
@@ -258,13 +355,18 @@ static bool read_metric(struct samples *s, const struct series_set *set, struct 
     s->width = measure_column_count(s->measure);
     if (!place_cells(s))
         return true;
+    if (s->has_sketches)
+        arena_init(&s->sketch_memory, SKETCHES_CHUNK_BYTES);
     if (set->kind == SERIES_ONE && slide_is_total(s->measure))
         (void)take_row(s, set->one, &row);
     bool good = scan(s, set, e) && write_rows(s, metric, e);
-    budget_drop(&s->request->budget, s->held);
+    budget_drop(&s->request->budget, s->held + s->sketches_held);
     free(s->rows);
     free(s->series);
     free(s->columns);
+    free(s->sketches);
+    if (s->has_sketches)
+        arena_fini(&s->sketch_memory);
     return good;
 }
 
@@ -296,7 +398,8 @@ static bool read_named(struct samples s, struct select *select, const char *name
            (!is_any || read_metric(&s, &set, arena_copy(&s.request->arena, slice_text(name)), e));
 }
 
-/* Sketches have no samples. A selector of many metrics goes without; one that names them has to know. */
+/* Buckets and distinct counts have no samples. A selector of many metrics goes without; one that names them
+ * has to know. */
 static bool check_sketch(const struct select *select, const struct metric *m, struct err *e)
 {
     for (size_t i = 0; i < select->selector->matcher_count; i++) {
@@ -315,7 +418,8 @@ static bool read_metric_of(struct request *rq, struct select *select, const stru
     char increase[INCREASE_BYTES];
     if (m->kind == METRIC_DISTINCT || m->kind == METRIC_BUCKET)
         return check_sketch(select, m, e);
-    s.shape = m->kind == METRIC_TOTAL ? SHAPE_COUNTER : SHAPE_CELLS;
+    s.has_sketches = m->kind == METRIC_NATIVE && !q->names_only;
+    s.shape = m->kind == METRIC_GAUGE ? SHAPE_CELLS : SHAPE_COUNTER;
     if (!read_named(s, select, m->name, e))
         return false;
     if (s.shape == SHAPE_CELLS)
@@ -332,7 +436,6 @@ static bool answer_query(struct request *rq, const struct remote_query *q, struc
     bool good = select_init(&select, &q->selector, &rq->budget, e);
     for (size_t i = 0; good && i < rq->store->report_count; i++) {
         struct metric metric;
-        good = select_check(&select, &rq->store->reports[i], e);
         for (size_t m = 0; good && names_metric(&rq->store->reports[i], m, &metric); m++)
             good = read_metric_of(rq, &select, q, i, &metric, e);
     }

@@ -4,6 +4,7 @@
  *   pages:hits              count, sum: counts all events before the sample's time, at each whole minute
  *   pages:hits:increase1m   count, sum: the events of one minute, at its last millisecond
  *   pages:latency_count, pages:latency_sum   histogram: as two counters
+ *   pages:latency, pages:latency:increase1m  histogram: native histograms, as a counter and of one minute
  *   pages:slowest           min, max, last, mean: of the events of one minute, at its last millisecond
  *
  *   values          |   2   |   0   |   5   |        minutes with 2, 0 and 5 hits; 7 hits before them
@@ -29,8 +30,9 @@
 #include "store/store.h"
 
 struct remote_limits {
-    uint64_t rows_max;  /* query.rows_max, which sets the budget */
-    uint64_t bytes_max; /* bytes of the answer */
+    uint64_t rows_max;     /* query.rows_max, which sets the budget */
+    uint64_t bytes_max;    /* bytes of the answer */
+    uint64_t sketches_max; /* bytes of histograms that one metric may take in memory; 0: no limit */
     int64_t now_ms;
 };
 

@@ -71,20 +71,6 @@ bool select_label(const struct select *s, const char *label, struct slice value,
     return true;
 }
 
-bool select_check(const struct select *s, const struct report *r, struct err *e)
-{
-    for (size_t i = 0; i < s->selector->matcher_count; i++) {
-        const struct matcher *m = &s->selector->matchers[i];
-        if (m->kind == MATCHER_EQUAL && slice_is(m->name, METRIC_LABEL) && names_is_histogram(r, m->value))
-            return err_set(e, EX_USAGE,
-                           "%.*s is a histogram: ask for %.*s_bucket, %.*s_count or %.*s_sum, as in "
-                           "histogram_quantile(0.99, increase(%.*s_bucket[5m]))",
-                           SLICE_ARGS(m->value), SLICE_ARGS(m->value), SLICE_ARGS(m->value),
-                           SLICE_ARGS(m->value), SLICE_ARGS(m->value));
-    }
-    return true;
-}
-
 static bool test_key(struct walk *w, struct slice key, bool *matches)
 {
     struct slice values[REPORT_DIMENSIONS_MAX], other = slice_text(STORE_OTHER_KEY);
@@ -137,7 +123,8 @@ static bool is_simple(const struct walk *w, struct slice values[REPORT_DIMENSION
     bool others = false;
     for (size_t i = 0; i < w->select->selector->matcher_count; i++) {
         const struct matcher *m = &w->select->selector->matchers[i];
-        if (is_of_metric(w, m))
+        const bool takes_all = m->kind == MATCHER_REGEX && slice_is(m->value, ".*");
+        if (is_of_metric(w, m) || takes_all)
             continue;
         int d = names_find(w->report, &w->names, m->name);
         if (d < 0 || m->kind != MATCHER_EQUAL || values[d].ptr != NULL || m->value.len == 0 ||

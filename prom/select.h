@@ -29,8 +29,6 @@ struct select {
 bool select_init(struct select *s, const struct selector *selector, struct budget *b,
                  struct err *e) MUST_CHECK;
 void select_fini(struct select *s);
-/* EX_USAGE: the selector names a histogram as a whole, which has no samples; the text names its parts. */
-bool select_check(const struct select *s, const struct report *r, struct err *e) MUST_CHECK;
 /* Do the matchers of a label take this value, whatever other labels say? */
 bool select_label(const struct select *s, const char *label, struct slice value, bool *matches,
                   struct err *e) MUST_CHECK;

@@ -144,17 +144,33 @@ static void slide_points(const struct slide_ask *ask, const struct windows *w, c
     free(points);
 }
 
+/* The pieces that have anything are within [first, end); of most series they are few. */
+static struct window find_pieces(const struct windows *w, const int64_t *columns, size_t width)
+{
+    struct window all = {0, w->piece_count * width};
+    while (all.end > 0 && columns[all.end - 1] == 0)
+        all.end--;
+    while (all.first < all.end && columns[all.first] == 0)
+        all.first++;
+    return (struct window){all.first / width, (all.end + width - 1) / width};
+}
+
 void slide(const struct slide_ask *ask, const struct windows *w, const int64_t *columns, double *values)
 {
     const struct piece nothing = {.count = 0};
     const struct measure *m = ask->measure;
     const size_t width = measure_column_count(m) + (ask->presence != NULL);
     bool by_cell = slide_needs_cells(m, ask->function);
+    const struct window filled = find_pieces(w, columns, width);
     struct piece *suffixes = xmalloc((w->piece_count + 1) * sizeof *suffixes), added = nothing;
     size_t turn = 0, done = 0; /* suffixes end at `turn`; `added` is from there to `done` */
     suffixes[0] = nothing;
     for (size_t i = 0; i < w->ask.count; i++) {
         const struct window window = w->list[i];
+        if (!ask->is_always && (window.end <= filled.first || window.first >= filled.end)) {
+            values[i] = vector_absent();
+            continue;
+        }
         if (window.first >= turn) {
             turn = done = window.end;
             added = suffixes[turn] = nothing;

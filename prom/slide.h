@@ -6,7 +6,8 @@
  *          window       [  |  |  |  ]
  *          kept suffix  [-----------|      added up  |-----]
  *
- *        Functions of points (over.h) look at each cell of each window.
+ *        Functions of points (over.h) look at each cell of each window. Windows before and behind all that a
+ *        row has cost nothing: most series have events at few times.
  */
 #pragma once
 

@@ -1,6 +1,8 @@
 #include "prom/subquery.h"
 
 #include "base/mem.h"
+#include "prom/functions.h"
+#include "prom/native.h"
 #include "prom/node.h"
 #include "prom/over.h"
 
@@ -71,6 +73,13 @@ static bool slide_rows(struct fetch *fe, const struct selector *s, enum function
     return good;
 }
 
+/* Functions that only look at whether there is a value, or pass one on, take histograms. */
+static bool check_natives(const struct fetch *fe, enum function f, const struct vector *points, struct err *e)
+{
+    return f == FUNCTION_COUNT || f == FUNCTION_LAST || f == FUNCTION_PRESENT || f == FUNCTION_ABSENT_RANGE ||
+           native_refuse(fe->natives, points, functions_name(f), e);
+}
+
 bool subquery_run(struct fetch *fe, const struct node *n, enum function f, const double *parameter,
                   struct vector *out, struct err *e)
 {
@@ -95,7 +104,7 @@ bool subquery_run(struct fetch *fe, const struct node *n, enum function f, const
             inner.step_count, SUBQUERY_STEPS_MAX);
     if (!node_eval(&inner, n->left, &nothing, &points, e))
         return false;
-    bool good = fetch_room(fe, points.series_count, out, e);
+    bool good = check_natives(fe, f, &points, e) && fetch_room(fe, points.series_count, out, e);
     if (good) {
         good = slide_rows(fe, s, f, parameter, &inner, &points, out, e);
         if (!good)

@@ -11,13 +11,20 @@ static void write_time(int64_t ms, struct text *out)
         text_printf(out, ".%03" PRId64, ms % 1000);
 }
 
-static void write_point(int64_t ms, double value, struct text *out)
+/* A number, or a histogram. */
+static void write_point(const struct natives *all, int64_t ms, double value, struct text *out)
 {
     text_putc(out, '[');
     write_time(ms, out);
-    text_puts(out, ",\"");
-    number_write(value, out);
-    text_puts(out, "\"]");
+    text_putc(out, ',');
+    if (native_is(value)) {
+        native_write(native_of(all, value), out);
+    } else {
+        text_putc(out, '"');
+        number_write(value, out);
+        text_putc(out, '"');
+    }
+    text_putc(out, ']');
 }
 
 void write_labels(const struct labels *l, struct text *out)
@@ -32,18 +39,34 @@ void write_labels(const struct labels *l, struct text *out)
     text_putc(out, '}');
 }
 
-static void write_points(const struct eval_answer *a, const double *row, struct text *out)
+/* Those of a row that are histograms, or those that are numbers. Writes nothing if there are none. */
+static void write_points(const struct eval_answer *a, const double *row, bool natives, struct text *out)
 {
-    bool is_first = true;
-    text_putc(out, '[');
+    const char *before = natives ? ",\"histograms\":[" : ",\"values\":[";
+    bool is_any = false;
     for (size_t i = 0; i < a->vector.step_count; i++) {
-        if (vector_is_absent(row[i]))
+        if (vector_is_absent(row[i]) || native_is(row[i]) != natives)
             continue;
-        text_puts(out, is_first ? "" : ",");
-        write_point(a->from_ms + (int64_t)i * a->step_ms, row[i], out);
-        is_first = false;
+        text_puts(out, is_any ? "," : before);
+        write_point(&a->natives, a->from_ms + (int64_t)i * a->step_ms, row[i], out);
+        is_any = true;
     }
-    text_putc(out, ']');
+    text_puts(out, is_any ? "]" : "");
+}
+
+static void write_series(const struct eval_answer *a, size_t series, struct text *out)
+{
+    const double *row = vector_row(&a->vector, series);
+    text_puts(out, "{\"metric\":");
+    write_labels(&a->vector.series[series], out);
+    if (a->step_ms > 0) {
+        write_points(a, row, false, out);
+        write_points(a, row, true, out);
+    } else {
+        text_puts(out, native_is(row[0]) ? ",\"histogram\":" : ",\"value\":");
+        write_point(&a->natives, a->from_ms, row[0], out);
+    }
+    text_putc(out, '}');
 }
 
 bool write_answer(const struct eval_answer *a, uint64_t bytes_max, struct text *out)
@@ -56,18 +79,12 @@ bool write_answer(const struct eval_answer *a, uint64_t bytes_max, struct text *
                 : is_scalar ? "scalar"
                             : "vector");
     if (is_scalar)
-        write_point(a->from_ms, v->values[0], out);
+        write_point(&a->natives, a->from_ms, v->values[0], out);
     else
         text_putc(out, '[');
     for (size_t i = 0; !is_scalar && i < v->series_count; i++) {
-        text_puts(out, i > 0 ? ",{\"metric\":" : "{\"metric\":");
-        write_labels(&v->series[i], out);
-        text_puts(out, is_range ? ",\"values\":" : ",\"value\":");
-        if (is_range)
-            write_points(a, vector_row(v, i), out);
-        else
-            write_point(a->from_ms, vector_row(v, i)[0], out);
-        text_putc(out, '}');
+        text_puts(out, i > 0 ? "," : "");
+        write_series(a, i, out);
         if (bytes_max > 0 && out->len - before > bytes_max)
             return false;
     }

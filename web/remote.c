@@ -27,6 +27,7 @@ static bool read_packed(struct api *api, struct store *st, struct slice body, st
 {
     const struct query_limits limits = api_limits(api);
     const struct remote_limits remote = {.rows_max = limits.rows_max,
+                                         .sketches_max = limits.sketches_max,
                                          .bytes_max =
                                              limits.bytes_max > 0 ? limits.bytes_max / 2 : UINT64_MAX,
                                          .now_ms = clock_wall_ms(api->clock)};

@@ -10,10 +10,23 @@
 
 #include <stdlib.h>
 
-#define NOON_MS 1431864000000
+#define NOON_MS           1431864000000
+#define ARENA_CHUNK_BYTES ((size_t)4 << 10)
 
 /* An expression over a few series: it is refused with a place in it, or answered, at an instant and over a
  * range, and alike. The same holds for match[] of a list. */
+
+/* Gives each cell a histogram of as many numbers as it has hits: some below 0, some 0. */
+static void fill_sketches(const struct batch *b, const struct report *r, struct arena *arena)
+{
+    const struct cells *cells = &b->parts[0]->reports[0].cells;
+    for (size_t i = 0; i < cells->count; i++) {
+        struct cell *c = cells_at(cells, i);
+        struct histogram *h = &report_sketch(r, c, 0)->histogram;
+        for (int64_t hit = 0; hit < c->value[0]; hit++)
+            histogram_add(h, arena, ((int32_t)(i + (size_t)hit) % 7 - 2) * 60, 1);
+    }
+}
 
 /* Series i has i hits in each of the minutes before and behind noon. */
 static void count(struct store *st, const struct report *r)
@@ -23,11 +36,17 @@ static void count(struct store *st, const struct report *r)
     struct err e;
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         for (int64_t minute = -3; minute < 3; minute++) {
-            const int64_t columns[REPORT_COLUMNS_MAX] = {(int64_t)i, (int64_t)i * minute};
+            const int64_t sum = (int64_t)i * minute;
+            const int64_t columns[REPORT_COLUMNS_MAX] = {(int64_t)i, sum, sum, (int64_t)i};
             batcher_add(b, 0, 0, keys[i], NOON_MS + minute * MINUTE_MS, columns);
         }
     }
-    ASSERT(store_apply(st, batcher_seal(b, "fuzz", 0, 1), &e));
+    const struct batch *sealed = batcher_seal(b, "fuzz", 0, 1);
+    struct arena arena;
+    arena_init(&arena, ARENA_CHUNK_BYTES);
+    fill_sketches(sealed, r, &arena);
+    ASSERT(store_apply(st, sealed, &e));
+    arena_fini(&arena);
     batcher_clear(b);
     batcher_free(b);
 }
@@ -42,6 +61,9 @@ static struct store *open_store(void)
     ASSERT(report_init(&r, slice_text("r"), 1, &e));
     ASSERT(report_add_dimension(&r, slice_text("path"), &e));
     ASSERT(report_add_dimension(&r, slice_text("host"), &e));
+    ASSERT(report_add_measure(&r, slice_text("hits"), slice_text("count"), &e));
+    ASSERT(report_add_measure(&r, slice_text("bytes"), slice_text("sum(bytes)"), &e));
+    ASSERT(report_add_measure(&r, slice_text("sizes"), slice_text("histogram(bytes)"), &e));
     ASSERT(report_finish(&r, &e));
     st = store_open("mem:", STORE_WRITE, &r, 1, &e);
     ASSERT(st != NULL);
@@ -77,11 +99,12 @@ static bool ask(struct slice text, int64_t step_ms)
 {
     struct quota quota;
     struct share memory;
-    const struct eval_question q = {.text = text,
-                                    .from_ms = NOON_MS,
-                                    .to_ms = NOON_MS + 3 * step_ms,
-                                    .step_ms = step_ms,
-                                    .limits = {.rows_max = 1000, .points_max = 1000, .series_max = 10}};
+    const struct eval_question q = {
+        .text = text,
+        .from_ms = NOON_MS,
+        .to_ms = NOON_MS + 3 * step_ms,
+        .step_ms = step_ms,
+        .limits = {.rows_max = 1000, .points_max = 1000, .series_max = 10, .sketches_max = 1 << 16}};
     struct eval_answer a;
     struct text out = {0};
     struct err e = {0};

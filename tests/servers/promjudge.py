@@ -1,9 +1,11 @@
-"""The judge of PromQL: the engine of Prometheus itself, as a Go module, over samples that the test gives.
+"""The judge of PromQL: the engine of Prometheus itself, as a Go module, over samples that the test gives, or over those that a
+daemon gives by remote_read.
 
-It is built once, in about a minute. Its program is promjudge/main.go.
+It is built once, in some minutes, and again if its program promjudge/main.go changes.
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -12,9 +14,17 @@ import subprocess
 from process import CACHE, Missing, making, run
 
 VERSION = "0.316.0"  # as in promjudge/go.mod; it is Prometheus 3.16
-HOME = os.path.join(CACHE, f"promjudge-{VERSION}")
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "promjudge")
 INSTALL_S = 900
+
+
+def home():
+    """A folder of this version and program."""
+    with open(os.path.join(SOURCE, "main.go"), "rb") as file:
+        return os.path.join(CACHE, f"promjudge-{VERSION}-{hashlib.sha256(file.read()).hexdigest()[:8]}")
+
+
+HOME = home()
 
 
 def install():
@@ -32,14 +42,19 @@ def install():
 
 
 class Judge:
-    """A judge that knows `samples`: [(metric, {label: value}, [(ms, value), …]), …]"""
+    """A judge that reads `source`: a file of samples, or the URL of a remote_read."""
 
-    def __init__(self, folder, samples):
+    def __init__(self, source):
+        self.process = subprocess.Popen([os.path.join(HOME, "promjudge"), source], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+
+    @classmethod
+    def of_samples(cls, folder, samples):
+        """`samples`: [(metric, {label: value}, [(ms, value), …]), …]; a value is a number, or a histogram as main.go has it."""
         path = os.path.join(folder, "samples.json")
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(json.dumps(series) + "\n" for series in samples)
-        self.process = subprocess.Popen([os.path.join(HOME, "promjudge"), path], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
+        return cls(path)
 
     def ask(self, query, start_ms, end_ms, step_ms):
         """{"type", "result": [{"metric", "values"}]}, or {"error"}; step 0: at one instant."""

@@ -1,9 +1,11 @@
 """What the tests of PromQL share: a daemon that counted metric events, and what Prometheus would have scraped of them.
 
 A gauge of Prometheus is a measure of events here; its sample is at the end of each minute that has events. A counter is
-three metrics for the judge: `m` has a sample for each minute with events, `m:zero` for each minute, and `m:total` adds up.
+three metrics for the judge: `m` has a sample for each minute with events, `m:zero` for each minute, and `m:total` adds up. A
+histogram is two metrics, `m` and `m:zero`, whose samples are native histograms of a minute.
 """
 
+import collections
 import json
 import math
 import os
@@ -32,7 +34,9 @@ REPORTS = {
     "rare": (("instance", "job"), {"v": "last(value)"}),
     "api": (("instance", "job", "le"), {"s": "sum(value)"}),
     "up": ((), {"n": "count", "s": "sum(value)"}),
+    "req": (("instance", "job", "mode"), {"d": "histogram(value)"}),
 }
+HISTOGRAMS = ("req:d",)
 TOTALS = ("cpu:s", "cpu:n", "api:s", "up:n", "up:s")
 INSTANCES = [f"demo.promlabs.com:{port}" for port in (10000, 10001, 10002)]
 
@@ -63,7 +67,15 @@ class World:
             self.add_gauge("disk", labels, lambda at: (at - self.begin_s) * 1000 + dice.randrange(5000))
             self.add_gauge("batch", labels, lambda at: at - at % 600)
             self.add_gauge("rare", labels, lambda _: dice.randrange(100), 0.08)
+            for mode, chance in (("idle", 0.05), ("system", 0.4), ("user", 0.9)):
+                self.add_counter("req", {**labels, "mode": mode}, chance, self.size)
         self.add_counter("up", {}, 0.1)
+
+    def size(self):
+        """A number to be put into a bucket: many of a few octaves, some at the end of a bucket, and odd ones."""
+        dice = self.dice
+        return dice.choice((0, -dice.randrange(1, 64) / 8, 2.0 ** dice.randrange(-6, 9), dice.choice((1e-6, 3e9)),
+                            *(round(dice.lognormvariate(-1, 1), 6) for _ in range(6))))
 
     def minutes(self, chance):
         return [at for at in range(self.begin_s, self.end_s, MINUTE_S) if self.dice.random() < chance]
@@ -72,10 +84,12 @@ class World:
         for at in self.minutes(chance):  # two in each minute: so a mean of minutes is a mean of events
             self.events += [(at + self.dice.randrange(30) + half, report, labels, value_of(at)) for half in (0, 30)]
 
-    def add_counter(self, report, labels, chance):
+    def add_counter(self, report, labels, chance, value_of=lambda: None):
         for at in self.minutes(chance):
             for _ in range(self.dice.randrange(1, 4)):
-                self.events.append((at + self.dice.randrange(60), report, labels, self.dice.randrange(1, 64) / 8))
+                value = value_of()
+                self.events.append((at + self.dice.randrange(60), report, labels,
+                                    self.dice.randrange(1, 64) / 8 if value is None else value))
 
     def lines(self):
         return "".join(json.dumps({"name": report, "ts": at, "value": value, "tags": labels}) + "\n"
@@ -88,15 +102,17 @@ class World:
             series = cells.setdefault((report, tuple(labels.items())), {})
             series.setdefault(at - at % MINUTE_S + MINUTE_S, []).append(value)
         of = {"last": lambda values: values[-1], "min": min, "max": max, "mean": lambda values: math.fsum(values) / len(values),
-              "sum": math.fsum, "count": len}
+              "sum": math.fsum, "count": len, "histogram": native}
         for (report, labels), by_minute in cells.items():
             for measure, expression in REPORTS[report][1].items():
                 name, value_of = f"{report}:{measure}", of[expression.partition("(")[0]]
                 found = {minute: value_of(values) for minute, values in by_minute.items()}
                 yield name, dict(labels), [(minute * 1000, value) for minute, value in found.items()]
+                every = range(self.begin_s, self.end_s + MINUTE_S, MINUTE_S)
+                if name in (*TOTALS, *HISTOGRAMS):
+                    nothing = native([]) if name in HISTOGRAMS else 0
+                    yield name + ":zero", dict(labels), [(minute * 1000, found.get(minute, nothing)) for minute in every]
                 if name in TOTALS:
-                    every = range(self.begin_s, self.end_s + MINUTE_S, MINUTE_S)
-                    yield name + ":zero", dict(labels), [(minute * 1000, found.get(minute, 0)) for minute in every]
                     total, grown = 0, []
                     for minute in every:
                         total += found.get(minute, 0)
@@ -104,9 +120,37 @@ class World:
                     yield name + ":total", dict(labels), grown
 
 
+def bucket_index(millionths):
+    """Of a number above 0: the least i for which it is at most 2^(i/16); by whole numbers, so that it is exact."""
+    number, one = millionths ** 16, 1000000 ** 16
+    index = number.bit_length() - one.bit_length() - 1
+    while number << max(-index, 0) > one << max(index, 0):
+        index += 1
+    return index
+
+
+def native(values):
+    """A histogram as the judge takes it."""
+    millionths = [round(value * 1e6) for value in values]
+    positive = collections.Counter(bucket_index(n) for n in millionths if n > 0)
+    negative = collections.Counter(bucket_index(-n) for n in millionths if n < 0)
+    return {"sum": sum(millionths) / 1e6, "millionths": sum(millionths), "zero": millionths.count(0), "positive": sorted(positive.items()),
+            "negative": sorted(negative.items())}
+
+
 def is_same_number(left, right, near):
     a, b = float(left), float(right)
     return a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= near * max(abs(a), abs(b), 1e-6)
+
+
+def is_same(left, right, near):
+    """Of two numbers, or two histograms."""
+    if isinstance(left, dict) != isinstance(right, dict):
+        return False
+    if not isinstance(left, dict):
+        return is_same_number(left, right, near)
+    numbers = [[h["count"], h["sum"], *(n for bucket in h.get("buckets", []) for n in bucket)] for h in (left, right)]
+    return len(numbers[0]) == len(numbers[1]) and all(is_same_number(a, b, near) for a, b in zip(*numbers))
 
 
 def label(name, value):
@@ -116,7 +160,8 @@ def label(name, value):
 
 def by_labels(result):
     """{labels: {second: value}}"""
-    return {tuple(sorted(label(*pair) for pair in series["metric"].items())): {float(at): value for at, value in series["values"]}
+    return {tuple(sorted(label(*pair) for pair in series["metric"].items())):
+            {float(at): value for at, value in [*(series.get("values") or []), *(series.get("histograms") or [])]}
             for series in result}
 
 
@@ -127,7 +172,7 @@ def difference(left, right, near=NEAR):
     for labels, values in left.items():
         other = right[labels]
         for at in sorted(values.keys() | other.keys()):
-            if at not in values or at not in other or not is_same_number(values[at], other[at], near):
+            if at not in values or at not in other or not is_same(values[at], other[at], near):
                 return f"{labels} at {at}: {values.get(at)} here, {other.get(at)} there"
     return None
 
@@ -135,15 +180,15 @@ def difference(left, right, near=NEAR):
 class PromCase(DaemonCase):
     """A daemon that counted a World, and maybe its judge."""
 
-    def begin(self, dice, end_s, has_judge=True):
-        world = World(dice, end_s)
+    def begin(self, dice, end_s, has_judge=True, world=World):
+        world = world(dice, end_s)
         self.write("c.yaml", config().encode())
         lines = world.lines()
         self.launch("-c", "c.yaml", "--listen", "127.0.0.1:0")
         self.feed(lines)
         self.wait_for_consumed(len(world.events))
         if has_judge:
-            self.judge = promjudge.Judge(self.dir, world.samples())
+            self.judge = promjudge.Judge.of_samples(self.dir, world.samples())
             self.addCleanup(self.judge.close)
         return world
 
@@ -161,7 +206,8 @@ class PromCase(DaemonCase):
         if data["resultType"] == "scalar":
             return None, {(): {float(data["result"][0]): data["result"][1]}}
         if step is None:
-            data["result"] = [{"metric": series["metric"], "values": [series["value"]]} for series in data["result"]]
+            data["result"] = [{"metric": series["metric"], "values": [series.get("value") or series["histogram"]]}
+                              for series in data["result"]]
         return None, by_labels(data["result"])
 
     def judged(self, query, start, end=None, step=None):

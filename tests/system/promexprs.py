@@ -5,10 +5,12 @@ and it is there where its window has events, or where it is named by all its lab
 Prometheus 3.16 loses some samples.
 """
 
-from promcase import INSTANCES, REPORTS, TOTALS
+import re
+
+from promcase import HISTOGRAMS, INSTANCES, REPORTS, TOTALS
 
 GAUGES = [f"{report}:{measure}" for report, (_, measures) in REPORTS.items() for measure in measures
-          if f"{report}:{measure}" not in TOTALS]
+          if f"{report}:{measure}" not in (*TOTALS, *HISTOGRAMS)]
 REPORT_NAMES = tuple(f"{report}:" for report in REPORTS)
 VALUES = {"instance": INSTANCES, "job": ["demo"], "type": ["buffers", "cached", "free", "used"],
           "mode": ["idle", "system", "user"], "le": ["0.1", "1", "+Inf"]}
@@ -114,6 +116,57 @@ class Expressions:
         self.inside -= 1
         form = self.over("({})" + f"[{dice.choice(('2m', '5m', '10m', '15m'))}:{dice.choice(('', '1m', '30s', '45s', '2m'))}]"
                          + self.modifiers(), is_exact=inner[0].startswith(REPORT_NAMES))
+        return both(form, inner)
+
+    # ---- histograms
+
+    def histogram_selector(self):
+        metric = self.dice.choice(HISTOGRAMS)
+        (matchers, is_named), modifiers, length = self.matchers(metric), self.modifiers(), self.dice.choice(RANGES)
+        ranged, zeros = f"{metric}{matchers}[{length}]{modifiers}", f"{metric}:zero{matchers}[{length}]{modifiers}"
+        form = self.dice.choice(("{}", "increase({})", "rate({})", "sum_over_time({})", "avg_over_time({})", "last_over_time({})"))
+        has_name = form in ("{}", "last_over_time({})")
+        if form == "{}":
+            zeros = f"{metric}:zero{matchers}[1m]{modifiers}"
+            judged, ranged = f"last_over_time({zeros})", f"{metric}{matchers}{modifiers}"
+        elif form == "rate({})":
+            judged = f"sum_over_time({zeros}) / {int(length[:-1]) * (60 if length.endswith('m') else 3600)}"
+        else:
+            judged = form.replace("increase", "sum_over_time").format(zeros)
+        if not is_named:
+            judged = f"({judged} and ignoring () present_over_time({zeros.replace(':zero', '')}))"
+        if has_name:
+            judged = f'label_replace({judged}, "__name__", "{metric}", "", "")'
+        return form.format(ranged), judged
+
+    def histogram(self, depth):
+        """An expression whose values are histograms."""
+        dice, choice = self.dice, self.dice.random()
+        if depth == 0 or choice < 0.4:
+            return self.histogram_selector()
+        inner = self.histogram(depth - 1)
+        if choice < 0.65:
+            return both(f"{dice.choice(('sum', 'avg'))} {self.grouping()}({{}})", inner)
+        if choice < 0.8:
+            return both(dice.choice(("({}) * 2.5", "3 * ({})", "({}) / 4", "-({})", '({}) * scalar(sum(cpus:v))',
+                                     'label_replace({}, "job", "", "mode", "u.*")', "({}) / on (instance) group_left () cpus:v",
+                                     "last_over_time(({})[5m:1m])")), inner)
+        return both(f"({{}}) {dice.choice(('+', '+', '-', 'and', 'or', 'unless'))} ({{}})", inner, self.histogram(depth - 1))
+
+    def of_histogram(self, depth):
+        """A number, or histograms as they are."""
+        dice, inner = self.dice, self.histogram(depth)
+        if dice.random() < 0.2:
+            return inner
+        bounds = dice.choice(("0, 1", "-1, 0.3", "-Inf, 2", "0.5, +Inf", "3, 1", "0.111, 0.112", "-Inf, +Inf", "NaN, 1", "-4, -0.5"))
+        form = dice.choice((*(f"histogram_{name}({{}})" for name in ("count", "sum", "avg", "stddev", "stdvar")),
+                                 f"histogram_fraction({bounds}, {{}})", f"histogram_fraction({bounds}, {{}})",
+                                 *(f"histogram_quantile({q}, {{}})" for q in (0, 0.0123, 0.1234, 0.4137, 0.9113, 1, 2, "NaN", -1)),
+                                 "count by (mode) ({})", "group ({})", "absent(({}) * 1)", "sum(histogram_count({}))",
+                                 "max by (job) (histogram_sum({}))", "timestamp(({}) * 1)", "max_over_time((histogram_sum({}))[10m:2m])",
+                                 "count_over_time(({})[4m:1m])", "present_over_time(({})[4m:1m])"))
+        if form.startswith("histogram_quantile") and "-" in re.sub(r"offset -|-Inf", "", inner[0]):
+            form = "histogram_count({})"  # a rank among counts below 0 means nothing
         return both(form, inner)
 
     # ---- vectors

@@ -98,10 +98,9 @@ class Judged(PromCase):
             print(f"{count:6} {kind}")
         self.assertEqual(0, self.found["wrong"])
 
-    def test_random_expressions(self):
-        expressions = Expressions(self.dice, self.end - 90 * MINUTE_S, self.end)
+    def check_random(self, draw):
         for _ in range(ROUNDS):
-            asked, judged = expressions.draw()
+            asked, judged = draw()
             at = self.dice.randrange(self.end - 90 * MINUTE_S, self.end - 15 * MINUTE_S)
             at -= self.dice.choice((0, at % MINUTE_S))
             step = self.dice.choice((None, 15, 60, 90, 120))
@@ -109,6 +108,16 @@ class Judged(PromCase):
             self.check(asked, judged, *times)
         self.finish()
         self.assertGreater(self.found["equal"], ROUNDS // 2)
+
+    def expressions(self):
+        return Expressions(self.dice, self.end - 90 * MINUTE_S, self.end)
+
+    def test_random_expressions(self):
+        self.check_random(self.expressions().draw)
+
+    def test_random_histograms(self):
+        expressions = self.expressions()
+        self.check_random(lambda: expressions.of_histogram(2))
 
     @unittest.skipUnless(COMPLIANCE, "TALLYD_COMPLIANCE is not set")
     def test_compliance(self):

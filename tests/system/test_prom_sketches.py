@@ -18,6 +18,7 @@ PATHS = ("/", "/a", "/slow")
 STEP = 2 ** 0.25  # from one bound to the next
 CONFIG = b"""
 aggregate: {flush: 100ms}
+query: {sketches_max: 1MiB}
 sources:
   requests: {decode: [json], time: /ts, fields: {path: /path, host: /host, duration: /took}}
 reports:
@@ -108,7 +109,8 @@ class Sketches(DaemonCase):
 
     def test_a_range_equals_its_instants(self):
         for query in ("increase(pages:visitors[7m])", "pages:visitors", 'increase(pages:latency_bucket{le="0.3"}[7m])',
-                      "histogram_quantile(0.9, increase(pages:latency_bucket[7m]))"):
+                      "histogram_quantile(0.9, increase(pages:latency_bucket[7m]))",
+                      "histogram_quantile(0.9, sum(rate(pages:latency[7m])))", "histogram_count(pages:latency)"):
             status, data = self.get_api("query_range", query=query, start=self.begin, end=self.now, step=150)
             self.assertEqual(200, status, data)
             ranged = {(at, tuple(sorted(series["metric"].items()))): value for series in data["result"]
@@ -124,8 +126,14 @@ class Sketches(DaemonCase):
         self.refused("sum_over_time(pages:visitors[5m])", "once a cell")
         self.refused("sum(increase(pages:visitors[5m]))", "once a series")
         self.refused('sum without (path) (pages:visitors)', "once a series")
-        self.refused("pages:latency", "pages:latency_bucket")
-        self.refused("increase(pages:latency[5m])", "is a histogram")
+        for query in ("abs(pages:latency)", "pages:latency > 1", "pages:latency ^ 2", "scalar(pages:latency)", "topk(1, pages:latency)",
+                      "max(pages:latency)", "quantile(0.5, pages:latency)", 'count_values("n", pages:latency)', "sort(pages:latency)",
+                      "max_over_time(pages:latency[5m])", "stddev_over_time(pages:latency[5m])", "deriv(pages:latency[5m])",
+                      "sum_over_time((pages:latency)[5m:1m])"):
+            self.refused(query, "histogram_count(")
+        self.refused("histogram_count(increase(pages:hits[5m]))", "of native histograms, and there are numbers")
+        self.refused("histogram_fraction(0, 1, increase(pages:latency_bucket[5m]))", "there are numbers")
+        self.refused('sum({__name__=~"pages:latency(_count)?"})', "do not add up")
         self.refused('pages:latency_bucket{le="fast"}', "expected a number")
 
     # ---- histograms
@@ -149,6 +157,81 @@ class Sketches(DaemonCase):
                 self.assertAlmostEqual(STEP, high / low, 3)
         self.assertEqual("+Inf", buckets[-1][0])
         self.assertIn("1", [le for le, _ in buckets])
+
+    # ---- native histograms
+
+    def natives(self, query, at=None):
+        """{labels without the name: {"count", "sum", "buckets"}} at one instant"""
+        status, data = self.get_api("query", query=query, time=at or self.now)
+        self.assertEqual(200, status, (query, data))
+        return {tuple(sorted((k, v) for k, v in series["metric"].items() if k != "__name__")): series["histogram"][1]
+                for series in data["result"]}
+
+    def check_native(self, found, numbers):
+        """As counted by the ends that the histogram itself has; each of them is a power of 2^(1/16)."""
+        self.assertEqual(str(len(numbers)), found["count"])
+        self.assertAlmostEqual(math.fsum(numbers), float(found["sum"]), 6)
+        buckets = found["buckets"]
+        self.assertEqual(len(numbers), sum(int(count) for _, _, _, count in buckets))
+        for kind, low, high, count in buckets:
+            if (kind, float(high)) == (3, 0):
+                self.assertEqual(int(count), numbers.count(0))
+                continue
+            self.assertEqual(0, kind)
+            self.assertEqual(int(count), sum(float(low) < n <= float(high) for n in numbers))
+            self.assertAlmostEqual(1 / 16, math.log2(float(high)) - math.log2(float(low)), 9)
+            self.assertAlmostEqual(0, math.log2(float(high)) * 16 % 1 * (math.log2(float(high)) * 16 % 1 - 1), 9)
+
+    def test_native_histograms_of_a_range(self):
+        found = self.natives("increase(pages:latency[20m])")
+        self.assertEqual({(("path", path),) for path in PATHS}, found.keys())
+        for ((_, path),), histogram in found.items():
+            self.check_native(histogram, [e[3] for e in self.within(20 * MINUTE, path=path)])
+        self.check_native(self.natives("sum(increase(pages:latency[20m]))")[()], [e[3] for e in self.within(20 * MINUTE)])
+        self.assertEqual(self.natives("sum(increase(pages:latency[20m]))"), self.natives("increase(site:latency[20m])"))
+        minute = self.now - 7 * MINUTE
+        self.check_native(self.natives("site:latency", minute)[()], [e[3] for e in self.within(MINUTE, minute)])
+        empty = {"count": "0", "sum": "0"}
+        self.assertEqual({(("path", "/a"),): empty}, self.natives('increase(pages:latency{path="/a"}[5m] offset 5h)'))
+        self.assertEqual({}, self.natives("increase(pages:latency[5m] offset 5h)"))
+
+    def test_numbers_of_native_histograms(self):
+        for path in PATHS:
+            numbers = sorted(e[3] for e in self.within(20 * MINUTE, path=path))
+            of = f'increase(pages:latency{{path="{path}"}}[20m])'
+            (count,), (total,), (mean,) = (self.ask(f"histogram_{f}({of})").values() for f in ("count", "sum", "avg"))
+            self.assertEqual(len(numbers), count)
+            self.assertAlmostEqual(math.fsum(numbers), total, 6)
+            self.assertAlmostEqual(total / count, mean, 9)
+            for q in (0.01, 0.5, 0.99):
+                (value,) = self.ask(f"histogram_quantile({q}, {of})").values()
+                exact = numbers[max(math.ceil(q * len(numbers)), 1) - 1]
+                self.assertLess(max(value / exact, exact / value), 2 ** (1 / 16))
+            (share,) = self.ask(f"histogram_fraction(0, 0.3, {of})").values()
+            self.assertLessEqual(sum(n <= 0.3 / 1.045 for n in numbers), share * count + 1e-9)
+            self.assertLessEqual(share * count - 1e-9, sum(n <= 0.3 * 1.045 for n in numbers))
+
+    def test_native_histograms_of_a_chart(self):
+        status, data = self.get_api("query_range", query="rate(site:latency[5m])", start=self.begin + 600, end=self.now, step=300)
+        self.assertEqual(200, status, data)
+        (series,) = data["result"]
+        self.assertNotIn("values", series)
+        for at, histogram in series["histograms"]:
+            numbers = [e[3] for e in self.within(5 * MINUTE, at)]
+            self.assertAlmostEqual(len(numbers) / 300, float(histogram["count"]), 9)
+
+    def test_histograms_have_a_limit(self):
+        """Those of all steps together, and what all operations make of them."""
+        def status_of(query, step):
+            words = {"query": query, "start": self.begin + 600, "end": self.now, "step": step}
+            status, data = self.get_api("query_range", **words)
+            if status != 200:
+                self.assertIn("(query.sketches_max)", data)
+            return status
+
+        self.assertEqual(422, status_of("increase(pages:latency[9m])", 1))
+        self.assertEqual(200, status_of("increase(pages:latency[9m])", 60))
+        self.assertEqual(422, status_of("+".join(["increase(pages:latency[9m])"] * 20), 60))
 
     def test_sums_by_bound(self):
         (labels, buckets), = self.buckets("sum by (le) (increase(pages:latency_bucket[20m]))").items()
@@ -205,9 +288,8 @@ class Sketches(DaemonCase):
 
     def test_lists(self):
         names = self.get_api("label/__name__/values")[1]
-        for name in ("pages:visitors", "pages:latency_bucket", "pages:latency_count", "pages:latency_sum"):
+        for name in ("pages:visitors", "pages:latency", "pages:latency_bucket", "pages:latency_count", "pages:latency_sum"):
             self.assertIn(name, names)
-        self.assertNotIn("pages:latency", names)
         self.assertIn("le", self.get_api("labels")[1])
         self.assertEqual(["+Inf"], self.get_api("label/le/values")[1])
         self.assertEqual([{"__name__": "site:latency_bucket", "le": "+Inf"}],

@@ -153,7 +153,7 @@ class Prometheus(DaemonCase):
                 (400, "bad_data", "query", {"query": 'site:hits{a=~"("}'}),
                 (400, "bad_data", "query", {"query": 'site:hits{a=~"(?=a)"}'}),
                 (400, "bad_data", "query", {"query": "sum("}), (400, "bad_data", "series", {"match[]": "sum(a)"}),
-                (400, "bad_data", "query", {"query": "histogram_count(a)"}),
+                (400, "bad_data", "query", {"query": "delta(a[5m])"}),
                 (422, "execution", "query_range", {"query": "1", "start": 0, "end": 20000, "step": 1})):
             found, answer = self.ask(path, **parameters)
             self.assertEqual((status, "error", kind), (found, answer["status"], answer["errorType"]), (path, parameters))

@@ -286,6 +286,39 @@ reports:
         self.assertEqual([(-180.001, "9"), (-60.001, "30")], [(round(when - now, 3), value) for when, value in row["values"]])
 
 
+class Histograms(DaemonCase):
+    def test_one_beside_others(self):
+        """A selector of many metrics gets it, and an old Prometheus reads the others all the same."""
+        self.write("tallyd.yaml", b"""
+sources: {access: {path: access.log}}
+http: {listen: '127.0.0.1:0'}
+reports:
+  sizes: {measures: {hits: count, all: histogram(bytes)}}
+""")
+        now = int(time.time()) // MINUTE * MINUTE
+        self.write("access.log", line(now - 90, "/") * 3)
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(3)
+        server = Prometheus(self.path("prometheus"))
+        self.addCleanup(server.stop)
+        self.write("prometheus.yml", CONFIG.format(url=self.url).encode())
+        server.start(self.path("prometheus.yml"))
+
+        def ask(query):
+            parameters = urllib.parse.urlencode({"query": query, "time": now})
+            with urllib.request.urlopen(f"{server.url}/api/v1/query?{parameters}", timeout=TIMEOUT_S) as reply:
+                answer = json.load(reply)
+            self.assertEqual(("success", []), (answer["status"], answer.get("warnings", [])), query)
+            return {row["metric"].get("__name__"): row for row in answer["data"]["result"]}
+
+        found = ask('{__name__=~"sizes:.*"}')
+        self.assertEqual(["3", "3", "30"], [found[f"sizes:{name}"]["value"][1] for name in ("hits", "all_count", "all_sum")])
+        if "sizes:all" in found:  # Prometheus 2.42, Debian's, does not read histograms remotely
+            self.assertEqual({"count": "3", "sum": "30"}, {name: found["sizes:all"]["histogram"][1][name] for name in ("count", "sum")})
+            of_minute, = ask("histogram_count(sum_over_time(sizes:all:increase1m[5m]))").values()
+            self.assertEqual("3", of_minute["value"][1])
+
+
 def unpacked(data):
     """A Snappy block: literals, and copies of what was unpacked before."""
     at = next(i for i, byte in enumerate(data) if byte < 0x80) + 1

@@ -177,8 +177,6 @@ static void test_what_is_refused_says_where_and_why(void **state)
 static void test_calls_and_modifiers_that_are_refused_say_why(void **state)
 {
     static const struct refusal cases[] = {
-        {"histogram_count(a)", "1:1: parse error: the function \"histogram_count\" is not answered "
-                               "here: it is of native histograms: ask for _bucket, _count and _sum"},
         {"delta(a[5m])", "the function \"delta\" is not answered here: it extrapolates"},
         {"rat(a[5m])", "there is no function \"rat\" (did you mean \"rate\"?)"},
         {"quantile(a, a)", "quantile expects a scalar"},

@@ -1,0 +1,130 @@
+/* Native histograms without a store: how a vector holds them, what is calculated of them, and their bytes. */
+#include "prom/native.h"
+#include "prom/native_call.h"
+#include "prom/remote_message.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ONE HISTOGRAM_SLOT_OF_ONE
+
+static struct fetch of_table(struct natives *all, struct budget *b)
+{
+    budget_init(b, 1000, NULL);
+    natives_init(all, 0);
+    return (struct fetch){.budget = b, .natives = all};
+}
+
+static void test_ends_are_powers(void **state)
+{
+    (void)state;
+    for (int32_t slot = 0; slot < HISTOGRAM_SLOTS; slot++) {
+        const double end = exp2((slot - ONE) / 16.0);
+        assert_true(fabs(histogram_end(slot) - end) <= 1e-15 * end);
+    }
+    assert_true(histogram_end(ONE) == 1 && histogram_end(ONE + 16) == 2 && histogram_end(ONE - 32) == 0.25);
+}
+
+static void test_values_that_are_no_histograms(void **state)
+{
+    (void)state;
+    const double numbers[] = {0, 1, -1, NAN, -NAN, INFINITY, vector_absent(), NAN + 1, (double)-1 / 0.0};
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        assert_false(native_is(numbers[i]));
+}
+
+static void test_calculations(void **state)
+{
+    (void)state;
+    struct native_bucket first[] = {{-3, 2}, {0, 1}, {ONE, 4}},
+                         second[] = {{0, 1}, {ONE + 1, 0}, {ONE + 2, 3}};
+    const struct native a = {7, 2.5, 3, first}, b = {4, 9, 3, second};
+    struct natives all;
+    struct budget budget;
+    struct fetch fe = of_table(&all, &budget);
+    struct text out = {0};
+    struct err e;
+    double x, y, sum;
+    assert_true(native_add(&fe, &a, &x, &e));
+    assert_true(native_add(&fe, &b, &y, &e));
+    assert_true(native_is(x) && native_is(y) && native_of(&all, x)->bucket_count == 3);
+    assert_int_equal(native_of(&all, y)->bucket_count, 2); /* no empty bucket */
+    assert_true(native_join(&fe, x, y, false, &sum, &e));
+    assert_true(native_of(&all, sum)->count == 11 && native_of(&all, sum)->sum == 11.5);
+    assert_int_equal(native_of(&all, sum)->bucket_count, 4);
+    assert_true(native_join(&fe, x, x, true, &sum, &e));
+    native_write(native_of(&all, sum), &out);
+    assert_string_equal(text_slice(&out).ptr, "{\"count\":\"0\",\"sum\":\"0\"}");
+    text_clear(&out);
+    assert_true(native_scale(&fe, y, 2, true, &sum, &e));
+    native_write(native_of(&all, sum), &out);
+    assert_non_null(
+        strstr(out.ptr, "{\"count\":\"2\",\"sum\":\"4.5\",\"buckets\":[[3,\"0\",\"0\",\"0.5\"],[0,\"1.04"));
+    assert_true(native_apply(FUNCTION_HISTOGRAM_COUNT, &a, (struct native_numbers){0, 0}) == 7);
+    /* Four of seven numbers are in the last bucket, which ends with 1; two are below 0. */
+    assert_true(native_apply(FUNCTION_HISTOGRAM_QUANTILE, &a, (struct native_numbers){1, 0}) == 1);
+    assert_true(native_apply(FUNCTION_HISTOGRAM_FRACTION, &a, (struct native_numbers){-INFINITY, 0}) ==
+                2.0 / 7);
+    assert_true(native_apply(FUNCTION_HISTOGRAM_FRACTION, &a, (struct native_numbers){0, 1}) == 5.0 / 7);
+    text_fini(&out);
+    natives_fini(&all);
+}
+
+static void test_limit(void **state)
+{
+    (void)state;
+    struct native_bucket bucket = {ONE, 1};
+    const struct native h = {1, 1, 1, &bucket};
+    struct natives all;
+    struct budget budget;
+    struct fetch fe = of_table(&all, &budget);
+    struct err e = {0};
+    double value;
+    all.bytes_max = 1 << 20;
+    assert_true(native_add(&fe, &h, &value, &e));
+    assert_false(native_reading(&all, 1 << 20, "pages:latency", &e));
+    assert_non_null(strstr(e.text, "query.sketches_max"));
+    natives_fini(&all);
+}
+
+/* Buckets -2: 5 and -1: 1 below 0; two zeros; 0: 3 and 2: 4 above. By hand, from Prometheus' types.proto. */
+static void test_bytes_of_a_remote_histogram(void **state)
+{
+    (void)state;
+    static const struct histogram_bucket buckets[] = {
+        {-(ONE - 1), 1}, {-(ONE - 2), 5}, {0, 2}, {ONE, 3}, {ONE + 2, 4}};
+    static const uint8_t expected[] = {0x08, 15,                                        /* count */
+                                       0x19, 0,    0,    0,    0,    0, 0,  0xF8, 0x3F, /* sum 1.5 */
+                                       0x20, 8,                                         /* schema 4 */
+                                       0x30, 2,                                         /* zeros */
+                                       0x42, 4,    0x08, 3,    0x10, 2,                 /* from -2, two */
+                                       0x4A, 0x82, 0x80, 0x80, 0x80, 0, 10, 7,          /* 5, -4 */
+                                       0x5A, 4,    0x08, 0,    0x10, 1,                 /* from 0, one */
+                                       0x5A, 4,    0x08, 2,    0x10, 1,        /* one left out, one */
+                                       0x62, 0x82, 0x80, 0x80, 0x80, 0, 6,  2, /* 3, +1 */
+                                       0x70, 3,                                /* a gauge */
+                                       0x78, 7};                               /* at 7 ms */
+    const struct remote_histogram h = {buckets, COUNT_OF(buckets), 1.5, true};
+    struct text out = {0};
+    assert_true(remote_add_histogram(&out, &h, 7));
+    assert_int_equal(out.len, sizeof expected + 6); /* a tag and a length of five bytes */
+    assert_memory_equal(out.ptr + 6, expected, sizeof expected);
+    text_fini(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ends_are_powers),
+        cmocka_unit_test(test_values_that_are_no_histograms),
+        cmocka_unit_test(test_calculations),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_bytes_of_a_remote_histogram),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
