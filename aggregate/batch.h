@@ -126,4 +126,5 @@ struct batch {
      * and so do the books of the sources themselves and of other reports. See store/backfill.h. */
     bool backfills;
     size_t report;
+    int64_t begun; /* the ranges are before this offset, the first that was counted at all; 0: they are not */
 };

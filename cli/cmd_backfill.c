@@ -13,6 +13,7 @@
 #include "daemon/file/handover.h"
 #include "daemon/service/stop.h"
 #include "daemon/setup.h"
+#include "daemon/topic/refill.h"
 #include "ingest/file/family.h"
 #include "store/backend/backend.h"
 
@@ -24,15 +25,18 @@
 static const char usage[] =
     "usage: tallyd backfill [OPTIONS] REPORT [FILE…]\n"
     "\n"
-    "Counts for a report what was counted before it was configured, from the files that are still there, up\n"
+    "Counts for a report what was counted before it was configured, from what files and topics still hold, "
+    "up\n"
     "to exactly where it began by itself; also what came while it was not configured. No line is counted\n"
     "twice, and no other report changes. Killed at any moment, it goes on when it is run again.\n"
     "\n"
     "Files are known by their content, also renamed and packed. Without FILEs it looks for them where they\n"
-    "were counted and where the configuration says, with their rotated ones. If a daemon runs\n"
-    "on an SQLite store, it counts them, beside its own sources, by its own configuration and with one "
-    "thread.\n"
-    "In MongoDB no daemon may count meanwhile.\n"
+    "were counted and where the configuration says, with their rotated ones; then it reads the topics of "
+    "the\n"
+    "configuration, from their first record on. If a daemon runs on an SQLite store, it counts them, beside\n"
+    "its own sources, by its own configuration and with one thread. In MongoDB no daemon may count "
+    "meanwhile,\n"
+    "and topics are not backfilled.\n"
     "\n"
     "  -c FILE            configuration with the report (default: built in)\n"
     "      --store URL    store to count into (default: sqlite:tallyd.db)\n"
@@ -42,7 +46,7 @@ static const char usage[] =
     "  -q, --quiet        print only errors\n"
     "  -h, --help         this text\n"
     "\n"
-    "Exit status: 0 the report has all that was counted; 66 some of it is in no file that was found.\n";
+    "Exit status: 0 the report has all that was counted; 66 some of it is nowhere any more.\n";
 
 struct request {
     struct config *config;
@@ -74,12 +78,12 @@ static bool is_topic(const struct position *p)
     return p->range.partition[0] != '\0';
 }
 
-/* Has the report all of the files, and with `topics` all of these, too? */
+/* Has the report all of the files, and with `topics` all of these, too, that were counted at all? */
 static bool is_whole(const struct backfill_plan *plan, bool topics)
 {
     for (size_t i = 0; i < plan->stretch_count; i++) {
         const struct backfill_stretch *s = &plan->stretches[i];
-        if (s->from < s->to && (topics || !is_topic(&plan->positions[s->position])))
+        if (s->from < s->to && s->begun == 0 && (topics || !is_topic(&plan->positions[s->position])))
             return false;
     }
     return true;
@@ -202,28 +206,98 @@ static bool try_all(struct request *rq, struct err *e)
     return good;
 }
 
+/* ---- topics */
+
+/* Apply a batch of topics as the store's writer. */
+static bool apply(void *context, const struct batch *batch, struct err *e)
+{
+    struct writer *w = context;
+    return writer_apply(w, batch, NULL, NULL, e) && writer_expire(w, e);
+}
+
+static bool may_go_on(void *context, const struct pipeline_progress *progress)
+{
+    struct request *rq = context;
+    progress_bar_show(&rq->bar, progress);
+    return !atomic_load(rq->hand_over.stop);
+}
+
+static bool refill_here(struct request *rq, struct text *said, struct err *e)
+{
+    const struct pipeline_options options = setup_pipeline(rq->config, 1);
+    _Atomic int64_t late_ms = 0;
+    struct writer w = {
+        .store = rq->store, .clock = options.clock, .give_up = rq->hand_over.stop, .late_ms = &late_ms};
+    struct refill refill = {.config = rq->config,
+                            .report = rq->store->reports,
+                            .plan = &rq->plan,
+                            .shard = options.shard,
+                            .shard_number = PIPELINE_THREADS_MAX,
+                            .batch_ms = options.stripe_ms,
+                            .apply = apply,
+                            .store = &w,
+                            .go_on = may_go_on,
+                            .context = rq,
+                            .said = said};
+    refill.shard.late_ms = &late_ms;
+    refill.shard.raw_bytes_max = 0;
+    progress_bar_init(&rq->bar, "topics", refill_left(&rq->plan), &clock_system, rq->quiet);
+    bool good = writer_expire(&w, e) && refill_topics(&refill, e);
+    progress_bar_clear(&rq->bar);
+    writer_fini(&w);
+    return good;
+}
+
+static bool refill_by_daemon(struct request *rq, struct text *said, struct err *e)
+{
+    struct handover_reply *rp = xcalloc(1, sizeof *rp);
+    bool good = hand_over_topics(&rq->hand_over, hand_over_connect(&rq->hand_over), rp, e);
+    text_puts(said, rp->text);
+    free(rp);
+    return good;
+}
+
+/* Count what topics still hold, then look what is left. */
+static bool take_topics(struct request *rq, struct err *e)
+{
+    struct text said = {0};
+    if (rq->paths[0] != NULL || refill_left(&rq->plan) == 0 || rq->store->is_shared)
+        return true;
+    bool good = (rq->has_daemon ? refill_by_daemon : refill_here)(rq, &said, e);
+    if (!rq->quiet && said.len > 0)
+        printf("%.*s", SLICE_ARGS(text_slice(&said)));
+    text_fini(&said);
+    backfill_plan_fini(&rq->plan);
+    return good && backfill_plan(&rq->plan, rq->store, rq->report, e);
+}
+
 /* ---- telling */
 
-/* Print what the report did not count. */
-static void list_left(const struct request *rq, FILE *out)
+/* Print what the report did not count. `dry`: and what it may count besides. */
+static void list_left(const struct request *rq, bool dry, FILE *out)
 {
     char from[UNITS_NUMBER_BYTES], to[UNITS_NUMBER_BYTES];
     for (size_t i = 0; i < rq->plan.stretch_count; i++) {
         const struct backfill_stretch *s = &rq->plan.stretches[i];
         const struct position *p = &rq->plan.positions[s->position];
         const struct range *r = &p->range;
-        if (s->from < s->to && !is_topic(p))
-            fprintf(out, "  %s: bytes %s to %s\n", r->label, units_number(s->from, from),
-                    units_number(s->to, to));
-        else if (s->from < s->to)
-            fprintf(out, "  %s/%s: offsets %s to %s (topics are not backfilled)\n", r->source, r->partition,
-                    units_number(s->from, from), units_number(s->to, to));
+        if (s->from == s->to || (s->begun > 0 && !dry))
+            continue;
+        units_number(s->from, from);
+        units_number(s->to, to);
+        if (!is_topic(p))
+            fprintf(out, "  %s: bytes %s to %s\n", r->label, from, to);
+        else
+            fprintf(out, "  %s/%s: offsets %s to %s%s\n", r->source, r->partition, from, to,
+                    rq->store->is_shared ? " (topics are backfilled in SQLite only)"
+                    : s->begun > 0       ? " (as far as the topic has them; no report counted them)"
+                                         : "");
     }
 }
 
 static int say_result(const struct request *rq, const struct report *report)
 {
-    if (is_whole(&rq->plan, true)) {
+    if (is_whole(&rq->plan, true) && !(rq->dry_run && refill_left(&rq->plan) > 0)) {
         if (!rq->quiet)
             printf("%s~%d has counted all that was counted into this store\n", report->name,
                    report->generation);
@@ -231,13 +305,13 @@ static int say_result(const struct request *rq, const struct report *report)
     }
     if (rq->dry_run) {
         printf("%s~%d did not count\n", report->name, report->generation);
-        list_left(rq, stdout);
+        list_left(rq, true, stdout);
         return EX_OK;
     }
     fflush(stdout);
-    fprintf(stderr, "tallyd backfill: %s~%d still lacks what is in no file that was found:\n", report->name,
+    fprintf(stderr, "tallyd backfill: %s~%d still lacks what no source was found to hold:\n", report->name,
             report->generation);
-    list_left(rq, stderr);
+    list_left(rq, false, stderr);
     return EX_NOINPUT;
 }
 
@@ -269,7 +343,7 @@ static bool backfill(struct request *rq, struct err *e)
                                      .plan = &rq->plan,
                                      .decode = rq->decode.text != NULL ? &rq->decode.steps : NULL,
                                      .stop = options.stop};
-    bool good = take_files(rq, e);
+    bool good = take_files(rq, e) && take_topics(rq, e);
     pipeline_free(rq->backfill.pipeline);
     return good && expire_all(st, false, options.stop, rq->quiet, &expired, e);
 }
@@ -334,7 +408,7 @@ static int backfill_report(struct request *rq)
     int status;
     bool good = open_store(rq, &e) && backfill_plan(&rq->plan, rq->store, rq->report, &e);
     if (good && !rq->dry_run)
-        good = rq->has_daemon ? take_files(rq, &e) : backfill(rq, &e);
+        good = rq->has_daemon ? take_files(rq, &e) && take_topics(rq, &e) : backfill(rq, &e);
     status = good ? say_result(rq, &rq->store->reports[rq->report]) : options_complain("backfill", &e);
     backfill_plan_fini(&rq->plan);
     store_close(rq->store);

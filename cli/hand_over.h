@@ -26,3 +26,5 @@ int hand_over_connect(const struct hand_over *h);
  * *rp: the last reply, also after a failure. */
 bool hand_over_file(const struct hand_over *h, int fd, const char *path, struct handover_reply *rp,
                     struct err *e) MUST_CHECK;
+/* Have it backfill the report from its topics. As hand_over_file(). */
+bool hand_over_topics(const struct hand_over *h, int fd, struct handover_reply *rp, struct err *e) MUST_CHECK;

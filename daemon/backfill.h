@@ -16,6 +16,8 @@
 #include "daemon/count/pipeline.h"
 #include "store/backfill.h"
 
+#define BACKFILL_QUEUE_BYTES ((int64_t)8 << 20) /* of a topic, in work */
+
 struct backfill {
     const struct config *config;
     struct store *store;         /* its positions are read */

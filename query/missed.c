@@ -57,10 +57,15 @@ static bool add_up(struct store *st, size_t report, struct missed *missed, struc
     struct backfill_plan plan = {0};
     *missed = (struct missed){0};
     bool good = backfill_plan(&plan, st, report, e);
+    const struct backfill_stretch *last = NULL;
     for (size_t i = 0; good && i < plan.stretch_count; i++) {
-        missed->sources += i == 0 || plan.stretches[i].position != plan.stretches[i - 1].position;
-        missed->offsets += plan.stretches[i].to - plan.stretches[i].from;
-        missed->can_be_filled |= plan.positions[plan.stretches[i].position].range.partition[0] == '\0';
+        const struct backfill_stretch *s = &plan.stretches[i];
+        if (s->begun > 0)
+            continue;
+        missed->sources += last == NULL || s->position != last->position;
+        missed->offsets += s->to - s->from;
+        missed->can_be_filled |= !st->is_shared || plan.positions[s->position].range.partition[0] == '\0';
+        last = s;
     }
     backfill_plan_fini(&plan);
     return good;
@@ -88,5 +93,5 @@ void missed_note(const struct missed *missed, struct slice report, struct text *
                 "%.*s was not configured when %s bytes (of a topic: records) of %zu source%s were counted%s",
                 SLICE_ARGS(report), units_number(missed->offsets, number), missed->sources,
                 missed->sources > 1 ? "s" : "",
-                missed->can_be_filled ? "; `tallyd backfill` counts them from their files" : "");
+                missed->can_be_filled ? "; `tallyd backfill` counts what the sources still hold" : "");
 }

@@ -20,7 +20,7 @@
 struct missed {
     size_t sources;     /* 0: it counted all */
     int64_t offsets;    /* bytes of files, or records of topics */
-    bool can_be_filled; /* whether `tallyd backfill` may count some of them: of files */
+    bool can_be_filled; /* whether `tallyd backfill` may count some of them */
 };
 
 struct missed_cache {

@@ -80,13 +80,14 @@ bool backfill_ahead(const struct range *r, struct err *e)
 struct noted {
     size_t position;
     int64_t from, to, latest_ms;
-    enum { NOTED_SINCE, NOTED_UNTIL, NOTED_GAP, NOTED_LATEST } kind;
+    enum { NOTED_SINCE, NOTED_UNTIL, NOTED_GAP, NOTED_LATEST, NOTED_BEGUN, NOTED_OTHER } kind;
 };
 
 struct planning {
     struct backfill_plan *plan;
     const char *report;
     struct noted *noted; /* of all positions */
+    int64_t begun;       /* of the position that is planned: the first offset counted at all */
     size_t count, capacity, position_capacity, stretch_capacity;
 };
 
@@ -107,13 +108,20 @@ static int compare_positions(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->range.partition, y->range.partition);
 }
 
-/* Read an entry of the books. False: it says nothing of offsets. */
-static bool read_entry(bool of_source, const char *entry, int64_t value, struct noted *n)
+/* Read an entry of the source itself. False: it says nothing of offsets. */
+static bool read_source_entry(const char *entry, struct noted *n)
 {
-    *n = (struct noted){.to = value};
-    if (of_source) {
-        n->kind = NOTED_LATEST;
-        return sscanf(entry, "latest.%" SCNd64 ".%" SCNd64, &n->from, &n->latest_ms) == 2;
+    n->kind = strcmp(entry, "since") == 0 ? NOTED_BEGUN : NOTED_LATEST;
+    return n->kind == NOTED_BEGUN ||
+           sscanf(entry, "latest.%" SCNd64 ".%" SCNd64, &n->from, &n->latest_ms) == 2;
+}
+
+/* Read an entry of a report, which is the one that is planned unless `is_other`. */
+static bool read_report_entry(bool is_other, const char *entry, struct noted *n)
+{
+    if (is_other) {
+        n->kind = NOTED_OTHER;
+        return strcmp(entry, "since") == 0;
     }
     n->kind = strcmp(entry, "since") == 0   ? NOTED_SINCE
               : strcmp(entry, "until") == 0 ? NOTED_UNTIL
@@ -128,8 +136,9 @@ static bool take_book(void *context, const char *source, const char *partition, 
     struct backfill_plan *plan = g->plan;
     struct position key;
     struct noted n;
-    bool of_source = report[0] == '\0';
-    if ((!of_source && strcmp(report, g->report) != 0) || !read_entry(of_source, entry, value, &n))
+    n = (struct noted){.to = value};
+    if (!(report[0] == '\0' ? read_source_entry(entry, &n)
+                            : read_report_entry(strcmp(report, g->report) != 0, entry, &n)))
         return true;
     snprintf(key.range.source, sizeof key.range.source, "%s", source);
     snprintf(key.range.partition, sizeof key.range.partition, "%s", partition);
@@ -155,11 +164,17 @@ static int compare_noted(const void *a, const void *b)
 static void add_piece(struct planning *g, size_t position, int64_t from, int64_t to, int64_t latest_ms)
 {
     struct backfill_plan *plan = g->plan;
+    const int64_t begun = g->begun;
     if (from >= to)
         return;
+    if (from < begun && begun < to) {
+        add_piece(g, position, from, begun, latest_ms);
+        from = begun;
+    }
     plan->stretches =
         xgrow(plan->stretches, &g->stretch_capacity, plan->stretch_count + 1, sizeof *plan->stretches);
-    plan->stretches[plan->stretch_count++] = (struct backfill_stretch){position, from, to, latest_ms};
+    plan->stretches[plan->stretch_count++] =
+        (struct backfill_stretch){position, from, to, latest_ms, to <= begun ? begun : 0};
 }
 
 /* Add uncounted offsets, in a piece for each part of them that has one latest time. */
@@ -178,11 +193,28 @@ static void add_stretch(struct planning *g, const struct noted *noted, size_t co
     add_piece(g, position, from, to, INT64_MAX);
 }
 
+/* The first offset of a partition that was counted at all. Stores of older versions did not note it; there it
+ * is the first that any report counted. A file was counted from its beginning. */
+static int64_t first_counted(const struct range *r, const struct noted *noted, size_t count)
+{
+    int64_t first = r->to;
+    if (r->partition[0] == '\0')
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        if (noted[i].kind == NOTED_BEGUN)
+            return noted[i].to;
+        if ((noted[i].kind == NOTED_SINCE || noted[i].kind == NOTED_OTHER) && noted[i].to < first)
+            first = noted[i].to;
+    }
+    return first;
+}
+
 /* Plan a position, of whose entries `noted` has `count`, by offset. */
 static void plan_position(struct planning *g, size_t position, const struct noted *noted, size_t count)
 {
     const int64_t end = g->plan->positions[position].range.to;
     int64_t since = -1, until = -1;
+    g->begun = first_counted(&g->plan->positions[position].range, noted, count);
     for (size_t i = 0; i < count; i++) {
         if (noted[i].kind == NOTED_SINCE)
             since = noted[i].to;

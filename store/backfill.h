@@ -7,6 +7,8 @@
  * Batch  : a batch that backfills has counts of one report, and ranges before the positions of their sources
  *          only. It moves the entries `since`, `until` and `gap.FROM` of reader.h in the same transaction as
  *          the counts. So a crash leaves each stretch either uncounted or counted.
+ * Begun  : a topic may hold records from before it was first counted (`start: latest`). They count in the
+ *          report alone. The source's own entry `since` says where its own books begin.
  * Future : events that were in the future when their source was counted stay rejected: the books say from
  *          which instant on.
  * Threads: the handle's.
@@ -46,6 +48,9 @@ struct backfill_stretch {
     size_t position; /* index in positions */
     int64_t from, to;
     int64_t latest_ms; /* later events were in the future; INT64_MAX: none was */
+    /* First offset of the partition that was counted at all, if the stretch is before it: no report has these
+     * records, and a topic may still hold them. 0: it was counted. */
+    int64_t begun;
 };
 
 struct backfill_plan {

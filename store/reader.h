@@ -86,6 +86,7 @@ typedef bool position_fn(void *context, const struct position *position); /* fal
  *   report          other           events counted in the series `other` (store_cell_count())
  *                   expired.SPAN    the expiry watermark of a resolution, in ms
  *                   late.SPAN       events that came after their time bucket of the resolution had expired
+ *   source          since           of a topic: the offset from which its own books count; not in each store
  *   source          state           of a followed file: enum range_state (aggregate/batch.h)
  *   source          latest.FROM.MS  from FROM up to this offset, events later than MS were rejected as in
  *                                   the future; the entry exists only if there were some */

@@ -11,6 +11,7 @@ struct account {
     char source[RANGE_SOURCE_BYTES], partition[RANGE_PARTITION_BYTES];
     struct books books;
     int64_t *since, *until; /* by report; -1: the report does not count the partition */
+    int64_t begun;          /* offset from which the source's own books count; 0: from the first */
     bool has_position;
     int64_t next;
 };
@@ -82,6 +83,8 @@ static bool take_book(void *context, const char *source, const char *partition, 
     struct accounts *all = context;
     if (source[0] == '\0')
         return true;
+    if (report[0] == '\0' && strcmp(entry, "since") == 0)
+        need_account(all, source, partition)->begun = value;
     read_entry(need_account(all, source, partition), store_find_report(all->a->store, slice_text(report)),
                entry, value);
     return true;
@@ -134,7 +137,8 @@ static void judge_report(struct audit *a, const struct account *c, size_t r)
                     "the books of %s do not balance: parsed %" PRId64 ", counted %" PRId64
                     " + filtered %" PRId64 " + late %" PRId64 "\n",
                     name, of[BOOK_REPORT_PARSED], of[BOOK_COUNTED], of[BOOK_FILTERED], of[BOOK_LATE]);
-    if (of[BOOK_REPORT_PARSED] > c->books.entries[BOOK_PARSED] && (said = say_of(a, c)) != NULL)
+    if (c->since[r] >= c->begun && of[BOOK_REPORT_PARSED] > c->books.entries[BOOK_PARSED] &&
+        (said = say_of(a, c)) != NULL)
         text_printf(said, "%s was given %" PRId64 " events, of only %" PRId64 " that were parsed\n", name,
                     of[BOOK_REPORT_PARSED], c->books.entries[BOOK_PARSED]);
     if (c->since[r] > c->until[r] && (said = say_of(a, c)) != NULL)

@@ -45,6 +45,8 @@ static void read_source_entry(struct verify_part *b, const char *entry, int64_t 
     struct verify_stretch s = {.report = -1, .to = value};
     if (sscanf(entry, "latest.%" SCNd64 ".%" SCNd64, &s.from, &s.latest_ms) == 2)
         add_stretch(b, s);
+    if (strcmp(entry, "since") == 0)
+        b->begun = value;
     for (int i = 0; i < BOOK_SOURCE_COUNT; i++) {
         if (strcmp(entry, books_source_name(i, name)) == 0)
             *books_source(&b->stored, i) = value;
@@ -97,10 +99,14 @@ static bool is_counted(const struct verify_part *b, size_t r, int64_t offset)
            find_stretch(b, (int)r, offset) == NULL;
 }
 
-/* Was an event in the future when it was counted? If the batch had no such event, this one was not. */
+/* Was an event in the future when it was counted? If the batch had no such event, this one was not. Before
+ * the books of the source begin, the record's own time judges. */
 static bool was_future(const struct verify_part *b, int64_t at_ms, const struct record *r)
 {
     const struct verify_stretch *s = find_stretch(b, -1, r->offset);
+    if (r->offset < b->begun)
+        return r->timestamp_ms >= 0 &&
+               at_ms > record_latest(r, INT64_MIN, b->v->config->limits.future_max_ms);
     return s != NULL && at_ms > record_latest(r, s->latest_ms, b->v->config->limits.future_max_ms);
 }
 
@@ -130,8 +136,10 @@ static void recount_one(struct verify_part *b, const struct event *ev, struct re
         ev = NULL;
     }
     v->events++;
-    ++*books_source(&b->recounted, BOOK_CONSUMED);
-    ++*books_source(&b->recounted, ev != NULL ? BOOK_PARSED : BOOK_REJECTED + (int)why.reason);
+    if (offset >= b->begun) {
+        ++*books_source(&b->recounted, BOOK_CONSUMED);
+        ++*books_source(&b->recounted, ev != NULL ? BOOK_PARSED : BOOK_REJECTED + (int)why.reason);
+    }
     for (size_t r = 0; ev != NULL && r < v->store->report_count; r++) {
         if (!is_counted(b, r, offset))
             continue;

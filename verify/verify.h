@@ -67,6 +67,7 @@ struct verify_part {
     struct verify *v;
     const struct range *range;
     struct books stored, recounted;
+    int64_t begun;          /* offset from which its own books count; only reports count before it */
     int64_t *since, *until; /* by report; since -1: the report does not count this source */
     struct verify_stretch *stretches;
     size_t stretch_count, stretch_capacity;

@@ -26,4 +26,7 @@ struct desk_backfill {
 };
 
 /* EX_CONFIG: the daemon has no such report. */
+bool desk_find_report(const struct desk_backfill *d, size_t *counted, size_t *stored,
+                      struct err *e) MUST_CHECK;
+/* Count the file. Fails as desk_find_report() does, too. */
 bool desk_backfill(const struct desk_backfill *d, struct backfilled *done, struct err *e) MUST_CHECK;

@@ -238,6 +238,8 @@ static void apply_range(struct mem *m, const struct range *range, const struct b
         m->positions =
             xgrow(m->positions, &m->position_capacity, m->position_count + 1, sizeof *m->positions);
         p = &m->positions[m->position_count++];
+        if (range->partition[0] != '\0')
+            book_set(m, range, "", "since", range->from);
     }
     p->range = *range;
     p->range.from = 0;
@@ -313,6 +315,8 @@ static bool mem_apply(struct store *st, const struct batch *batch, struct err *e
             return false;
         else
             add_report_books(m, range, &batch->books[i]);
+        if (batch->begun > 0)
+            book_set(m, range, "", "since", batch->begun);
     }
     return true;
 }

@@ -143,6 +143,38 @@ static void test_what_was_not_counted_is_counted_once(void **state)
     check_plan(w, "");
 }
 
+/* A partition of a topic that was first counted at 500: what is before counts in the report alone. */
+static void test_topic_may_have_more_than_was_counted(void **state)
+{
+    struct world *w = *state;
+    struct err e;
+    if (!w->store->writer->backfills || w->store->is_shared)
+        skip();
+    for (int i = 0; i < 4; i++) {
+        static const int64_t ends[][3] = {{500, 500, 0}, {500, 600, 0}, {200, 500, 500}, {100, 200, 500}};
+        batcher_new_epoch(w->batcher, 0);
+        if (i > 0)
+            world_hit(w, FIXTURE_PAGES, "/a", "2026-01-02T03:04", 1);
+        struct batch batch = *batcher_seal(w->batcher, "access", ends[i][0], ends[i][1]);
+        struct range range = batch.ranges[0];
+        range.partition[0] = '3';
+        batch.ranges = &range;
+        batch.begun = ends[i][2];
+        batch.backfills = batch.begun > 0;
+        batch.report = FIXTURE_PAGES;
+        assert_true(store_apply(w->store, &batch, &e));
+        batcher_clear(w->batcher);
+        struct backfill_plan plan;
+        assert_true(backfill_plan(&plan, w->store, FIXTURE_PAGES, &e));
+        assert_int_equal(plan.stretch_count, 1);
+        assert_int_equal(plan.stretches[0].from, 0);
+        assert_int_equal(plan.stretches[0].to, i < 2 ? 500 : ends[i][0]);
+        assert_int_equal(plan.stretches[0].begun, 500);
+        backfill_plan_fini(&plan);
+    }
+    assert_int_equal(hits(w), 3);
+}
+
 static void test_source_that_was_never_counted_is_refused(void **state)
 {
     struct world *w = *state;
@@ -160,6 +192,8 @@ int main(void)
     };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_was_not_counted_is_counted_once, world_setup,
+                                        world_teardown),
+        cmocka_unit_test_setup_teardown(test_topic_may_have_more_than_was_counted, world_setup,
                                         world_teardown),
         cmocka_unit_test_setup_teardown(test_source_that_was_never_counted_is_refused, world_setup,
                                         world_teardown),
