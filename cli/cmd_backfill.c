@@ -42,6 +42,8 @@ static const char usage[] =
     "      --store URL    store to count into (default: sqlite:tallyd.db)\n"
     "      --decode STEPS steps with which the files were imported\n"
     "  -j, --threads N    threads (default: one per processor, at most 8)\n"
+    "      --from TIME    count only events of this time or later, by their own time\n"
+    "      --to TIME      count only events before this time\n"
     "      --dry-run      list what the report did not count, change nothing\n"
     "  -q, --quiet        print only errors\n"
     "  -h, --help         this text\n"
@@ -55,6 +57,7 @@ struct request {
     struct option_decode decode;
     long threads;
     bool dry_run, quiet;
+    struct backfill_times only; /* of --from and --to */
     struct store *store;
     size_t report; /* index in the store */
     struct progress_bar bar;
@@ -140,7 +143,7 @@ static bool count_by_daemon(struct request *rq, const char *path, struct backfil
         .is_known = rp->source[0] != '\0', .bytes = good ? rp->offset : 0, .lines = rp->consumed};
     free(rp);
     backfill_plan_fini(&rq->plan);
-    return good && backfill_plan(&rq->plan, rq->store, rq->report, e);
+    return good && backfill_plan(&rq->plan, rq->store, rq->report, &rq->only, e);
 }
 
 static bool take_file(struct request *rq, const char *path, struct err *e)
@@ -268,7 +271,7 @@ static bool take_topics(struct request *rq, struct err *e)
         printf("%.*s", SLICE_ARGS(text_slice(&said)));
     text_fini(&said);
     backfill_plan_fini(&rq->plan);
-    return good && backfill_plan(&rq->plan, rq->store, rq->report, e);
+    return good && backfill_plan(&rq->plan, rq->store, rq->report, &rq->only, e);
 }
 
 /* ---- telling */
@@ -299,8 +302,8 @@ static int say_result(const struct request *rq, const struct report *report)
 {
     if (is_whole(&rq->plan, true) && !(rq->dry_run && refill_left(&rq->plan) > 0)) {
         if (!rq->quiet)
-            printf("%s~%d has counted all that was counted into this store\n", report->name,
-                   report->generation);
+            printf("%s~%d has counted all %sthat was counted into this store\n", report->name,
+                   report->generation, backfill_has_all(&rq->only) ? "" : "of these times ");
         return EX_OK;
     }
     if (rq->dry_run) {
@@ -334,6 +337,7 @@ static bool backfill(struct request *rq, struct err *e)
     options.decode = setup_decode(rq->config, NULL, NULL);
     options.shard.raw_bytes_max = 0;
     options.backfills = true;
+    options.only = rq->only;
     options.stop = stop_catch();
     options.tick = tick;
     options.context = rq;
@@ -391,6 +395,7 @@ static bool has_daemon(struct request *rq, bool has_config)
                                        .has_config = has_config,
                                        .decode = rq->decode.text,
                                        .report = rq->name,
+                                       .only = rq->only,
                                        .quiet = rq->quiet,
                                        .stop = stop_catch()};
     int fd = hand_over_connect(&rq->hand_over);
@@ -406,13 +411,23 @@ static int backfill_report(struct request *rq)
 {
     struct err e;
     int status;
-    bool good = open_store(rq, &e) && backfill_plan(&rq->plan, rq->store, rq->report, &e);
+    bool good = open_store(rq, &e) && backfill_plan(&rq->plan, rq->store, rq->report, &rq->only, &e);
     if (good && !rq->dry_run)
         good = rq->has_daemon ? take_files(rq, &e) && take_topics(rq, &e) : backfill(rq, &e);
     status = good ? say_result(rq, &rq->store->reports[rq->report]) : options_complain("backfill", &e);
     backfill_plan_fini(&rq->plan);
     store_close(rq->store);
     return status;
+}
+
+/* A time of --from or --to. */
+static bool take_time(void *context, const char *name, const char *value, struct err *e)
+{
+    struct request *rq = context;
+    int64_t *ms = strcmp(name, "from") == 0 ? &rq->only.from_ms : &rq->only.to_ms;
+    return civil_parse(slice_text(value), clock_wall_ms(&clock_system), ms) ||
+           err_set(e, EX_USAGE, "--%s: found %s, expected a time such as 2015-05-17, 2015-05-17T10:05 or -1d",
+                   name, value);
 }
 
 int cmd_backfill(int argc, char **argv)
@@ -422,13 +437,18 @@ int cmd_backfill(int argc, char **argv)
     const struct option_word words[] = {
         {"config", 'c', .text = &file},   {"store", .text = &store_url},
         {"decode", .decode = &rq.decode}, {"threads", 'j', .threads = &rq.threads},
-        {"dry-run", .flag = &rq.dry_run}, {"quiet", 'q', .flag = &rq.quiet}};
+        {"dry-run", .flag = &rq.dry_run}, {"quiet", 'q', .flag = &rq.quiet},
+        {"from", .take = take_time},      {"to", .take = take_time}};
     const struct command command = {"backfill", usage, words, COUNT_OF(words), &rq};
     int status = options_parse(&command, &argc, &argv);
     if (status != 0)
         return status == OPTIONS_DONE ? EX_OK : status;
     if (argc == 0)
         return options_bad_usage("backfill", "which REPORT?");
+    if (rq.only.from_ms > 0 && rq.only.to_ms == 0)
+        rq.only.to_ms = CIVIL_END_MS;
+    if (rq.only.from_ms > rq.only.to_ms)
+        return options_bad_usage("backfill", "--from is after --to");
     rq.name = argv[0];
     rq.paths = argv + 1;
     rq.config = options_load_to_decode(file, store_url, &rq.decode.steps, &status);

@@ -39,6 +39,7 @@ static int open_log(const char *path, struct err *e)
 static bool fill(const struct hand_over *h, const char *path, struct handover_request *rq, struct err *e)
 {
     memcpy(rq->magic, HANDOVER_MAGIC, sizeof rq->magic);
+    rq->only = h->only;
     rq->takes_last_line = h->last_line;
     rq->insists = h->force;
     rq->config = h->has_config ? config_fingerprint(h->config) : 0;

@@ -11,17 +11,40 @@
 
 /* ---- one batch */
 
-struct backfill_span backfill_span(const struct range *r)
+struct backfill_span backfill_span(const struct batch *batch, const struct range *r)
 {
     ASSERT(r->from < r->to);
-    return (struct backfill_span){
-        .from = r->from, .to = r->to, .since = -1, .until = -1, .gap_from = -1, .gap_to = -1};
+    return (struct backfill_span){.from = r->from,
+                                  .to = r->to,
+                                  .since = -1,
+                                  .until = -1,
+                                  .gap_from = -1,
+                                  .gap_to = -1,
+                                  .only = {batch->only_from_ms, batch->only_to_ms},
+                                  .filled_from = -1};
+}
+
+static bool scan_filled(const char *entry, int64_t *from, struct backfill_times *times)
+{
+    return sscanf(entry, "filled.%" SCNd64 ".%" SCNd64 ".%" SCNd64, from, &times->from_ms, &times->to_ms) ==
+           3;
+}
+
+/* Events of the same times were counted of [from, to). */
+static void read_filled(struct backfill_span *s, int64_t from, int64_t to)
+{
+    if (to == s->from)
+        s->filled_from = from;
+    s->is_filled = s->is_filled || (from < s->to && s->from < to);
 }
 
 void backfill_read(struct backfill_span *s, const char *entry, int64_t value)
 {
     int64_t from;
-    if (strcmp(entry, "since") == 0)
+    struct backfill_times times;
+    if (scan_filled(entry, &from, &times) && times.from_ms == s->only.from_ms && times.to_ms == s->only.to_ms)
+        read_filled(s, from, value);
+    else if (strcmp(entry, "since") == 0)
         s->since = value;
     else if (strcmp(entry, "until") == 0)
         s->until = value;
@@ -39,11 +62,35 @@ static void put(struct backfill_entry *entries, size_t *count, const char *name,
     put->value = value;
 }
 
+static bool refuse_counted(const struct backfill_span *s, struct err *e)
+{
+    return err_set(e, EX_DATAERR,
+                   "the report has counted some of offsets %" PRId64 " to %" PRId64
+                   " before: nothing applied",
+                   s->from, s->to);
+}
+
+/* The events of some times are counted: the offsets still lack others. */
+static bool fill_times(const struct backfill_span *s, struct backfill_entry *entries, size_t *count,
+                       struct err *e)
+{
+    char name[STORE_ENTRY_BYTES];
+    bool is_open = s->since < 0 || s->gap_from >= 0 || s->to <= s->since || s->from >= s->until;
+    if (!is_open || s->is_filled)
+        return refuse_counted(s, e);
+    snprintf(name, sizeof name, "filled.%" PRId64 ".%" PRId64 ".%" PRId64,
+             s->filled_from >= 0 ? s->filled_from : s->from, s->only.from_ms, s->only.to_ms);
+    put(entries, count, name, s->to);
+    return true;
+}
+
 bool backfill_change(const struct backfill_span *s, struct backfill_entry entries[BACKFILL_ENTRIES_MAX],
                      size_t *count, struct err *e)
 {
     char name[STORE_ENTRY_BYTES];
     *count = 0;
+    if (!backfill_has_all(&s->only))
+        return fill_times(s, entries, count, e);
     if (s->since < 0) {
         put(entries, count, "since", s->from);
         put(entries, count, "until", s->to);
@@ -60,10 +107,7 @@ bool backfill_change(const struct backfill_span *s, struct backfill_entry entrie
             put(entries, count, store_gap_entry(s->until, name), s->from);
         put(entries, count, "until", s->to);
     } else {
-        return err_set(e, EX_DATAERR,
-                       "the report has counted some of offsets %" PRId64 " to %" PRId64
-                       " before: nothing applied",
-                       s->from, s->to);
+        return refuse_counted(s, e);
     }
     return true;
 }
@@ -80,14 +124,17 @@ bool backfill_ahead(const struct range *r, struct err *e)
 struct noted {
     size_t position;
     int64_t from, to, latest_ms;
-    enum { NOTED_SINCE, NOTED_UNTIL, NOTED_GAP, NOTED_LATEST, NOTED_BEGUN, NOTED_OTHER } kind;
+    enum { NOTED_SINCE, NOTED_UNTIL, NOTED_GAP, NOTED_LATEST, NOTED_BEGUN, NOTED_OTHER, NOTED_FILLED } kind;
+    struct backfill_times times; /* NOTED_FILLED */
 };
 
 struct planning {
     struct backfill_plan *plan;
     const char *report;
-    struct noted *noted; /* of all positions */
-    int64_t begun;       /* of the position that is planned: the first offset counted at all */
+    struct noted *noted;         /* of all positions */
+    const struct noted *present; /* those of the position that is planned */
+    size_t present_count, time_count, time_capacity;
+    int64_t begun; /* of the position that is planned: the first offset counted at all */
     size_t count, capacity, position_capacity, stretch_capacity;
 };
 
@@ -123,6 +170,9 @@ static bool read_report_entry(bool is_other, const char *entry, struct noted *n)
         n->kind = NOTED_OTHER;
         return strcmp(entry, "since") == 0;
     }
+    n->kind = NOTED_FILLED;
+    if (scan_filled(entry, &n->from, &n->times))
+        return true;
     n->kind = strcmp(entry, "since") == 0   ? NOTED_SINCE
               : strcmp(entry, "until") == 0 ? NOTED_UNTIL
                                             : NOTED_GAP;
@@ -161,20 +211,58 @@ static int compare_noted(const void *a, const void *b)
     return order != 0 ? order : order_int64(x->from, y->from);
 }
 
+/* The first offset within (from, to) at which a piece must end: the source begins there, or events of some
+ * times were counted from or up to there. `to` if there is none. */
+static int64_t piece_end(const struct planning *g, int64_t from, int64_t to)
+{
+    int64_t end = from < g->begun && g->begun < to ? g->begun : to;
+    for (size_t i = 0; i < g->present_count; i++) {
+        const struct noted *n = &g->present[i];
+        if (n->kind == NOTED_FILLED && from < n->from && n->from < end)
+            end = n->from;
+        if (n->kind == NOTED_FILLED && from < n->to && n->to < end)
+            end = n->to;
+    }
+    return end;
+}
+
+/* Note the times of which all events of [from, to) were counted. False: none are left that are wanted. */
+static bool add_times(struct planning *g, struct backfill_stretch *s)
+{
+    struct backfill_plan *plan = g->plan;
+    bool wants = true;
+    for (size_t i = 0; i < g->present_count; i++) {
+        const struct noted *n = &g->present[i];
+        if (n->kind != NOTED_FILLED || n->from > s->from || n->to < s->to)
+            continue;
+        size_t count = s->without + s->without_count + 1;
+        plan->times = xgrow(plan->times, &g->time_capacity, count, sizeof *plan->times);
+        plan->times[count - 1] = n->times;
+        s->without_count++;
+        wants = wants && (backfill_has_all(&plan->only) || plan->only.from_ms < n->times.from_ms ||
+                          n->times.to_ms < plan->only.to_ms);
+    }
+    return wants;
+}
+
 static void add_piece(struct planning *g, size_t position, int64_t from, int64_t to, int64_t latest_ms)
 {
     struct backfill_plan *plan = g->plan;
-    const int64_t begun = g->begun;
-    if (from >= to)
-        return;
-    if (from < begun && begun < to) {
-        add_piece(g, position, from, begun, latest_ms);
-        from = begun;
+    for (int64_t end; from < to; from = end) {
+        end = piece_end(g, from, to);
+        struct backfill_stretch s = {.position = position,
+                                     .from = from,
+                                     .to = end,
+                                     .latest_ms = latest_ms,
+                                     .begun = end <= g->begun ? g->begun : 0,
+                                     .without = g->time_count};
+        if (!add_times(g, &s))
+            continue;
+        g->time_count += s.without_count;
+        plan->stretches =
+            xgrow(plan->stretches, &g->stretch_capacity, plan->stretch_count + 1, sizeof *plan->stretches);
+        plan->stretches[plan->stretch_count++] = s;
     }
-    plan->stretches =
-        xgrow(plan->stretches, &g->stretch_capacity, plan->stretch_count + 1, sizeof *plan->stretches);
-    plan->stretches[plan->stretch_count++] =
-        (struct backfill_stretch){position, from, to, latest_ms, to <= begun ? begun : 0};
 }
 
 /* Add uncounted offsets, in a piece for each part of them that has one latest time. */
@@ -214,6 +302,8 @@ static void plan_position(struct planning *g, size_t position, const struct note
 {
     const int64_t end = g->plan->positions[position].range.to;
     int64_t since = -1, until = -1;
+    g->present = noted;
+    g->present_count = count;
     g->begun = first_counted(&g->plan->positions[position].range, noted, count);
     for (size_t i = 0; i < count; i++) {
         if (noted[i].kind == NOTED_SINCE)
@@ -230,10 +320,13 @@ static void plan_position(struct planning *g, size_t position, const struct note
         add_stretch(g, noted, count, position, until, end);
 }
 
-bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report, struct err *e)
+bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report,
+                   const struct backfill_times *only, struct err *e)
 {
     struct planning g = {.plan = plan, .report = st->reports[report].name};
     *plan = (struct backfill_plan){0};
+    if (only != NULL)
+        plan->only = *only;
     if (!store_positions(st, take_position, &g, e))
         return false;
     if (plan->position_count > 0)
@@ -251,9 +344,16 @@ bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report, 
     return good;
 }
 
+struct backfill_filter backfill_filter(const struct backfill_plan *plan, const struct backfill_stretch *s)
+{
+    return (struct backfill_filter){plan->only, s->without_count > 0 ? &plan->times[s->without] : NULL,
+                                    s->without_count};
+}
+
 void backfill_plan_fini(struct backfill_plan *plan)
 {
     free(plan->positions);
     free(plan->stretches);
+    free(plan->times);
     *plan = (struct backfill_plan){0};
 }

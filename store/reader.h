@@ -83,6 +83,8 @@ typedef bool position_fn(void *context, const struct position *position); /* fal
  * beside those of books.h:
  *   report, source  since, until    the offsets between which the report counts this source
  *                   gap.FROM        the offset up to which it did not count, from FROM: not configured then
+ *                   filled.FROM.MS.MS   the offset up to which it counted, from FROM, the events between both
+ *                                   times, in ms; other events only as the other entries say
  *   report          other           events counted in the series `other` (store_cell_count())
  *                   expired.SPAN    the expiry watermark of a resolution, in ms
  *                   late.SPAN       events that came after their time bucket of the resolution had expired

@@ -61,6 +61,10 @@ static int64_t first_offset(const struct verify_part *part, int64_t to)
         if (part->since[r] >= 0 && part->since[r] < first)
             first = part->since[r];
     }
+    for (size_t i = 0; i < part->stretch_count; i++) {
+        if (part->stretches[i].is_filled && part->stretches[i].from < first)
+            first = part->stretches[i].from;
+    }
     return first;
 }
 

@@ -62,6 +62,11 @@ static void read_report_entry(struct verify_part *b, int report, const char *ent
         b->until[report] = value;
     else if (sscanf(entry, "gap.%" SCNd64, &s.from) == 1)
         add_stretch(b, s);
+    else if (sscanf(entry, "filled.%" SCNd64 ".%" SCNd64 ".%" SCNd64, &s.from, &s.filled.from_ms,
+                    &s.filled.to_ms) == 3) {
+        s.is_filled = true;
+        add_stretch(b, s);
+    }
     for (int i = 0; i < BOOK_REPORT_COUNT; i++) {
         if (strcmp(entry, books_report_name(i)) == 0)
             *books_report(&b->stored, (size_t)report, i) = value;
@@ -86,7 +91,7 @@ static const struct verify_stretch *find_stretch(const struct verify_part *b, in
 {
     for (size_t i = 0; i < b->stretch_count; i++) {
         const struct verify_stretch *s = &b->stretches[i];
-        if (s->report == report && offset >= s->from && offset < s->to)
+        if (s->report == report && !s->is_filled && offset >= s->from && offset < s->to)
             return s;
     }
     return NULL;
@@ -97,6 +102,18 @@ static bool is_counted(const struct verify_part *b, size_t r, int64_t offset)
 {
     return b->since[r] >= 0 && offset >= b->since[r] && offset < b->until[r] &&
            find_stretch(b, (int)r, offset) == NULL;
+}
+
+/* Does it count an event of this time at this offset? */
+static bool is_event_counted(const struct verify_part *b, size_t r, int64_t offset, int64_t at_ms)
+{
+    bool is = is_counted(b, r, offset);
+    for (size_t i = 0; !is && i < b->stretch_count; i++) {
+        const struct verify_stretch *s = &b->stretches[i];
+        is = s->is_filled && s->report == (int)r && offset >= s->from && offset < s->to &&
+             at_ms >= s->filled.from_ms && at_ms < s->filled.to_ms;
+    }
+    return is;
 }
 
 /* Was an event in the future when it was counted? If the batch had no such event, this one was not. Before
@@ -141,7 +158,7 @@ static void recount_one(struct verify_part *b, const struct event *ev, struct re
         ++*books_source(&b->recounted, ev != NULL ? BOOK_PARSED : BOOK_REJECTED + (int)why.reason);
     }
     for (size_t r = 0; ev != NULL && r < v->store->report_count; r++) {
-        if (!is_counted(b, r, offset))
+        if (!is_event_counted(b, r, offset, ev->at_ms))
             continue;
         ++*books_report(&b->recounted, r, BOOK_REPORT_PARSED);
         ++*books_report(&b->recounted, r, recount_add(&v->recounts[r], ev) ? BOOK_COUNTED : BOOK_FILTERED);

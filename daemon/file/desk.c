@@ -258,6 +258,7 @@ static bool backfill(struct desk *d, const struct handover_request *rq, int log_
     const struct desk_backfill options = {.engine = d->options.engine,
                                           .positions = st,
                                           .report = rq->report,
+                                          .only = rq->only,
                                           .path = rq->path,
                                           .fd = log_fd,
                                           .decode = rq->decode[0] != '\0' ? &decode : NULL,
@@ -275,6 +276,7 @@ static void serve_topics(struct desk *d, const struct handover_request *rq, stru
     const struct desk_backfill options = {.engine = d->options.engine,
                                           .positions = st,
                                           .report = rq->report,
+                                          .only = rq->only,
                                           .go_on = go_on,
                                           .context = &waiting};
     struct err e = {0};

@@ -42,6 +42,7 @@ static void open_pipeline(struct lending *l)
     options.shard.late_ms = &en->late_ms[l->lend.report];
     options.backfills = true;
     options.report = l->lend.report;
+    options.only = l->desk->only;
     options.apply = lend;
     options.first_shard = (uint32_t)en->options.threads;
     options.stop = &l->stop;
@@ -70,7 +71,7 @@ bool desk_backfill(const struct desk_backfill *d, struct backfilled *done, struc
     l.lend = (struct lend){.engine = d->engine, .may_wait = may_wait, .context = &l};
     if (!desk_find_report(d, &l.lend.report, &stored, e))
         return false;
-    bool good = backfill_plan(&plan, d->positions, stored, e);
+    bool good = backfill_plan(&plan, d->positions, stored, &d->only, e);
     if (good) {
         open_pipeline(&l);
         struct backfill b = {.config = d->engine->options.config,

@@ -17,6 +17,7 @@ struct desk_backfill {
     struct engine *engine;
     struct store *positions;     /* a STORE_READ handle of the engine's store */
     const char *report;          /* its name */
+    struct backfill_times only;  /* count only events of these times */
     const char *path;            /* of the file */
     int fd;                      /* the file, open; borrowed */
     const struct decode *decode; /* NULL: as configured for the file */

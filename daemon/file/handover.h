@@ -21,6 +21,7 @@
 #include "aggregate/batch.h"
 #include "aggregate/report.h"
 #include "base/err.h"
+#include "store/backfill.h"
 
 #include <limits.h>
 #include <stdatomic.h>
@@ -39,6 +40,7 @@ struct handover_request {
     char decode[HANDOVER_DECODE_BYTES]; /* as --decode has it; "": as the daemon's configuration says */
     char source_id[RANGE_SOURCE_BYTES]; /* "": by content */
     char report[REPORT_NAME_BYTES];     /* "": import; else backfill the report of this name */
+    struct backfill_times only;         /* backfill only events of these times */
     uint64_t config;                    /* config_fingerprint() of what the importer was given; 0: nothing */
     bool takes_last_line, insists;      /* --last-line, --force */
     bool topics; /* backfill the report from the daemon's topics; no log, `path` is "" */

@@ -26,6 +26,7 @@ struct filling {
     struct pipeline_progress progress;
 
     struct backfill_stretch *stretch;
+    struct backfill_filter filter;
     const struct config_source *source;
     struct partition partition; /* its number, and its witnesses */
     int64_t next;               /* offset of the next record */
@@ -202,6 +203,8 @@ static bool apply(struct filling *f, struct part *part, struct err *e)
                                 .part_count = 1,
                                 .backfills = true,
                                 .report = f->r->number,
+                                .only_from_ms = f->r->plan->only.from_ms,
+                                .only_to_ms = f->r->plan->only.to_ms,
                                 .begun = s->begun};
     bool is_same;
     range.from = s->from;
@@ -244,6 +247,8 @@ static bool count_stretch(struct filling *f, struct err *e)
     f->progress.raw_offset += f->next - s->from;
     s->from = f->next;
     f->silent_ms = 0;
+    f->filter = backfill_filter(f->r->plan, s);
+    f->lane.filter = &f->filter;
     f->chain = chain_new(&f->source->decode, (size_t)f->r->config->limits.line_max);
     bool good = kafka_read(f->kafka, &from, 1, e);
     if (good) {
@@ -252,7 +257,7 @@ static bool count_stretch(struct filling *f, struct err *e)
         kafka_read_end(f->kafka);
     }
     chain_free(f->chain);
-    snprintf(what, sizeof what, "%s records counted",
+    snprintf(what, sizeof what, "%s records read",
              units_number(f->progress.books.entries[BOOK_CONSUMED] - before, number));
     if (good)
         say(f, begun, s->to, what);
@@ -341,7 +346,7 @@ bool refill_beside(const struct desk_backfill *d, struct text *said, int64_t *re
     size_t stored;
     if (!desk_find_report(d, &lend.report, &stored, e))
         return false;
-    bool good = backfill_plan(&plan, d->positions, stored, e);
+    bool good = backfill_plan(&plan, d->positions, stored, &d->only, e);
     lend_init(&lend);
     struct refill r = {.config = c,
                        .report = &en->options.store->reports[lend.report],

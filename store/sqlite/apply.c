@@ -220,7 +220,6 @@ static bool read_span(struct sqlite_store *st, const struct range *r, int64_t re
 {
     sqlite3_stmt *s = st->book_list;
     int rc;
-    *span = backfill_span(r);
     sqlite_bind_source(s, r->source, r->partition);
     sqlite3_bind_int64(s, 3, report);
     while ((rc = sqlite3_step(s)) == SQLITE_ROW)
@@ -243,7 +242,7 @@ static bool delete_book(struct sqlite_store *st, const struct range *r, int64_t 
 static bool backfill_range(struct sqlite_store *st, const struct batch *batch, const struct range *r,
                            struct err *e)
 {
-    struct backfill_span span;
+    struct backfill_span span = backfill_span(batch, r);
     struct backfill_entry entries[BACKFILL_ENTRIES_MAX];
     size_t count;
     const int64_t report = st->tables[batch->report].id;

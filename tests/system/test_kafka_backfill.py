@@ -100,7 +100,7 @@ class TopicBackfill(KafkaCase):
             end.set()
             thread.join()
         self.assertIn("a daemon writes this store", self.err)
-        self.assertIn("records counted", said)
+        self.assertIn("records read", said)
         self.assertIn(WHOLE, said)
         self.assertNotIn("offsets", self.backfill())
         self.check_all(feed)
@@ -154,6 +154,28 @@ class TopicBackfill(KafkaCase):
         self.stop()
         self.check_pages(entry for log in feed.logs for entry in log)
         self.verify()
+
+    def test_only_some_times(self):
+        """By the events' own times, beside a daemon and without; then the rest."""
+        feed = Feed(self, 2)
+        feed.send(2000, 8 * 3600)
+        self.count(SITE, feed)
+        feed.send(1000, 3600)
+        self.begin(PAGES, feed)
+        self.wait_counted(feed)
+        live = self.spans(feed)
+        for beside, (begin, end) in (True, (60, 200)), (False, (150, 300)):
+            if not beside:
+                self.stop()
+            minutes = [f"2026-01-05T{minute // 60:02}:{minute % 60:02}" for minute in (begin, end)]
+            self.assertIn("has counted all of these times", self.backfill("--from", minutes[0], "--to", minutes[1]))
+            self.assertEqual(live, self.spans(feed))
+        self.check_pages(entry for n, log in enumerate(feed.logs) for at, entry in enumerate(log)
+                         if at >= live[n][0] or (entry.minute is not None and 60 <= entry.minute < 300))
+        self.verify()
+        self.assertIn(WHOLE, self.backfill())
+        self.run_daemon()
+        self.check_all(feed)
 
     def test_another_topic_is_not_counted(self):
         kept, anew, gone = (Feed(self, 1) for _ in range(3))
