@@ -267,6 +267,9 @@ losses: deps all build/traffic $(PRELOADED) ## each loss that once was silent, R
 histories: deps all $(PRELOADED) ## ROUNDS=1 random histories of a followed log, each rotated while its daemon is killed: SEED= RESULTS=yes
 	@tests/chaos/histories.py --rounds=$(ROUNDS) $(SEED:%=--seed=%) $(if $(RESULTS),--results=bench/RESULTS.md)
 
+kills: deps all ## KILLS=200 deaths of upgrade, backfill, forget and copy, with a recount after each
+	@TALLYD_KILLS=$(or $(KILLS),200) tests/system/test_kills.py
+
 asan: ## unit tests under AddressSanitizer (with LeakSanitizer) and UndefinedBehaviorSanitizer
 tsan: ## unit tests under ThreadSanitizer
 asan tsan:
@@ -443,7 +446,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-sketches bench-web format bench-schemas image bench-builds bench-install \
+.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories kills asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-sketches bench-web format bench-schemas image bench-builds bench-install \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/hand_over.h"
 #include "cli/options.h"
+#include "cli/replace.h"
 #include "config/source_path.h"
 #include "daemon/backfill.h"
 #include "daemon/count/account.h"
@@ -24,6 +25,7 @@
 
 static const char usage[] =
     "usage: tallyd backfill [OPTIONS] REPORT [FILE…]\n"
+    "       tallyd backfill [OPTIONS] REPORT --compare OLD | --take OLD [--drop-old]\n"
     "\n"
     "Counts for a report what was counted before it was configured, from what files and topics still hold, "
     "up\n"
@@ -44,6 +46,11 @@ static const char usage[] =
     "  -j, --threads N    threads (default: one per processor, at most 8)\n"
     "      --from TIME    count only events of this time or later, by their own time\n"
     "      --to TIME      count only events before this time\n"
+    "      --compare OLD  count nothing; print by day where the report differs from the report OLD\n"
+    "      --take OLD     count nothing; make the report the newest generation of OLD, in one step "
+    "(SQLite).\n"
+    "                     It must have all that OLD counted\n"
+    "      --drop-old     with --take: drop the generation that was the newest\n"
     "      --dry-run      list what the report did not count, change nothing\n"
     "  -q, --quiet        print only errors\n"
     "  -h, --help         this text\n"
@@ -432,19 +439,26 @@ static bool take_time(void *context, const char *name, const char *value, struct
 
 int cmd_backfill(int argc, char **argv)
 {
-    const char *file = NULL, *store_url = NULL;
+    const char *file = NULL, *store_url = NULL, *compared = NULL, *taken = NULL;
+    bool drops_old = false;
     struct request rq = {0};
     const struct option_word words[] = {
         {"config", 'c', .text = &file},   {"store", .text = &store_url},
         {"decode", .decode = &rq.decode}, {"threads", 'j', .threads = &rq.threads},
         {"dry-run", .flag = &rq.dry_run}, {"quiet", 'q', .flag = &rq.quiet},
-        {"from", .take = take_time},      {"to", .take = take_time}};
+        {"from", .take = take_time},      {"to", .take = take_time},
+        {"compare", .text = &compared},   {"take", .text = &taken},
+        {"drop-old", .flag = &drops_old}};
     const struct command command = {"backfill", usage, words, COUNT_OF(words), &rq};
     int status = options_parse(&command, &argc, &argv);
     if (status != 0)
         return status == OPTIONS_DONE ? EX_OK : status;
     if (argc == 0)
         return options_bad_usage("backfill", "which REPORT?");
+    if ((compared != NULL || taken != NULL) && (argc != 1 || (compared != NULL && taken != NULL)))
+        return options_bad_usage("backfill", "--compare and --take are given alone, without FILE");
+    if (drops_old && taken == NULL)
+        return options_bad_usage("backfill", "--drop-old needs --take");
     if (rq.only.from_ms > 0 && rq.only.to_ms == 0)
         rq.only.to_ms = CIVIL_END_MS;
     if (rq.only.from_ms > rq.only.to_ms)
@@ -455,8 +469,14 @@ int cmd_backfill(int argc, char **argv)
     if (rq.config == NULL)
         return status;
     log_set_level(rq.config->log.level);
-    rq.has_daemon = !rq.dry_run && has_daemon(&rq, file != NULL);
-    status = backfill_report(&rq);
+    if (compared != NULL) {
+        status = replace_compare(rq.config, rq.name, compared);
+    } else if (taken != NULL) {
+        status = replace_take(rq.config, rq.name, taken, drops_old);
+    } else {
+        rq.has_daemon = !rq.dry_run && has_daemon(&rq, file != NULL);
+        status = backfill_report(&rq);
+    }
     config_free(rq.config);
     return status;
 }

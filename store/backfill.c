@@ -344,6 +344,26 @@ bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report,
     return good;
 }
 
+bool backfill_lacks(const struct backfill_plan *plan, const struct backfill_plan *old,
+                    struct backfill_stretch *found)
+{
+    for (size_t i = 0; i < plan->stretch_count; i++) {
+        const struct backfill_stretch *s = &plan->stretches[i];
+        int64_t at = s->from;
+        /* Both are by position and offset. Of a stretch with some times, the old report has counts. */
+        for (size_t k = 0; k < old->stretch_count; k++) {
+            const struct backfill_stretch *o = &old->stretches[k];
+            if (o->position == s->position && o->without_count == 0 && o->from <= at && at < o->to)
+                at = o->to;
+        }
+        *found = *s;
+        found->from = at;
+        if (at < s->to)
+            return true;
+    }
+    return false;
+}
+
 struct backfill_filter backfill_filter(const struct backfill_plan *plan, const struct backfill_stretch *s)
 {
     return (struct backfill_filter){plan->only, s->without_count > 0 ? &plan->times[s->without] : NULL,
