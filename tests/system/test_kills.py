@@ -9,7 +9,6 @@ as far as the moments of a machine can be repeated.
 import collections
 import gzip
 import os
-import sqlite3
 import time
 import unittest
 
@@ -18,7 +17,6 @@ from harness import EX_CANTCREAT, EX_NOINPUT, EX_OK, EX_TEMPFAIL, ROOT, Case, di
 GOLDEN = os.path.join(ROOT, "tests/golden/stores")
 KILLS = int(os.environ.get("TALLYD_KILLS") or 8)
 COUNTED = 300  # lines of the log, by the stores
-FORMAT = 5
 SPAN = ("2026-01-01", "2026-02-01")
 DAYS = 31
 KEEP = "keep: {minute: 48h}"
@@ -109,8 +107,7 @@ class Kills(Case):
             self.kill("upgrade", places, 1, "admin", "upgrade", "--store", "sqlite:tallyd.db")
             self.check(a, "site", "pages")
         self.tallyd("admin", "upgrade", "--store", "sqlite:tallyd.db")
-        with sqlite3.connect(self.path("tallyd.db")) as db:
-            self.assertEqual((FORMAT,), db.execute("PRAGMA user_version").fetchone())
+        self.assertIn("nothing to do", self.tallyd("admin", "upgrade", "--store", "sqlite:tallyd.db"))
         self.check(a, "site", "pages")
         self.check(a, "site", "pages", store=f"tallyd.db-format{version}")
 
