@@ -27,18 +27,15 @@ static const char usage[] =
     "usage: tallyd backfill [OPTIONS] REPORT [FILE…]\n"
     "       tallyd backfill [OPTIONS] REPORT --compare OLD | --take OLD [--drop-old]\n"
     "\n"
-    "Counts for a report what was counted before it was configured, from what files and topics still hold, "
-    "up\n"
-    "to exactly where it began by itself; also what came while it was not configured. No line is counted\n"
-    "twice, and no other report changes. Killed at any moment, it goes on when it is run again.\n"
+    "Counts for a report what was counted before it was configured, from what files and topics still hold,\n"
+    "up to exactly where it began by itself; also what came while it was not configured. No line is\n"
+    "counted twice, and no other report changes. Killed at any moment, it goes on when it is run again.\n"
     "\n"
     "Files are known by their content, also renamed and packed. Without FILEs it looks for them where they\n"
-    "were counted and where the configuration says, with their rotated ones; then it reads the topics of "
-    "the\n"
-    "configuration, from their first record on. If a daemon runs on an SQLite store, it counts them, beside\n"
-    "its own sources, by its own configuration and with one thread. In MongoDB no daemon may count "
-    "meanwhile,\n"
-    "and topics are not backfilled.\n"
+    "were counted and where the configuration says, with their rotated ones; then it reads the topics of\n"
+    "the configuration, from their first record on. If a daemon runs on an SQLite store, it counts them,\n"
+    "beside its own sources, by its own configuration and with one thread. In MongoDB no daemon may count\n"
+    "meanwhile.\n"
     "\n"
     "  -c FILE            configuration with the report (default: built in)\n"
     "      --store URL    store to count into (default: sqlite:tallyd.db)\n"
@@ -271,7 +268,7 @@ static bool refill_by_daemon(struct request *rq, struct text *said, struct err *
 static bool take_topics(struct request *rq, struct err *e)
 {
     struct text said = {0};
-    if (rq->paths[0] != NULL || refill_left(&rq->plan) == 0 || rq->store->is_shared)
+    if (rq->paths[0] != NULL || refill_left(&rq->plan) == 0)
         return true;
     bool good = (rq->has_daemon ? refill_by_daemon : refill_here)(rq, &said, e);
     if (!rq->quiet && said.len > 0)
@@ -299,9 +296,7 @@ static void list_left(const struct request *rq, bool dry, FILE *out)
             fprintf(out, "  %s: bytes %s to %s\n", r->label, from, to);
         else
             fprintf(out, "  %s/%s: offsets %s to %s%s\n", r->source, r->partition, from, to,
-                    rq->store->is_shared ? " (topics are backfilled in SQLite only)"
-                    : s->begun > 0       ? " (as far as the topic has them; no report counted them)"
-                                         : "");
+                    s->begun > 0 ? " (as far as the topic has them; no report counted them)" : "");
     }
 }
 

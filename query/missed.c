@@ -81,7 +81,6 @@ static bool add_up(struct store *st, size_t report, struct missed *missed, struc
         meet(missed, &plan, s);
         missed->sources += last == NULL || s->position != last->position;
         missed->offsets += s->to - s->from;
-        missed->can_be_filled |= !st->is_shared || plan.positions[s->position].range.partition[0] == '\0';
         last = s;
     }
     backfill_plan_fini(&plan);
@@ -115,6 +114,5 @@ void missed_note(const struct missed *missed, struct slice report, struct text *
     if (missed->filled.to_ms > 0)
         text_printf(out, "; of these it has only events from %s to %s",
                     civil_iso(missed->filled.from_ms, from), civil_iso(missed->filled.to_ms, to));
-    if (missed->can_be_filled)
-        text_puts(out, "; `tallyd backfill` counts what the sources still hold");
+    text_puts(out, "; `tallyd backfill` counts what the sources still hold");
 }

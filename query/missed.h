@@ -21,7 +21,6 @@ struct missed {
     size_t sources;               /* 0: it counted all */
     int64_t offsets;              /* bytes of files, or records of topics */
     struct backfill_times filled; /* all events of these times were counted nevertheless; 0: there are none */
-    bool can_be_filled;           /* whether `tallyd backfill` may count some of them */
 };
 
 struct missed_cache {
