@@ -104,8 +104,8 @@ struct backfill_plan {
  * the plan, also after a failure. */
 bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report,
                    const struct backfill_times *only, struct err *e) MUST_CHECK;
-/* Did the report of `old` count offsets that the report of `plan` did not? *found: some of them. Pre: both are
- * plans of one moment of a store, of all times. */
+/* Did the report of `old` count offsets that the report of `plan` did not? *found: some of them. Pre: both
+ * are plans of one moment of a store, of all times. */
 bool backfill_lacks(const struct backfill_plan *plan, const struct backfill_plan *old,
                     struct backfill_stretch *found);
 /* The events that the stretch lacks. It borrows from the plan. */

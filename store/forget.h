@@ -1,5 +1,6 @@
 /* forget.h - takes counts out of a store: those of one file, or of a generation of a report; or has another
- * report take a report's place. `tallyd forget` and `tallyd backfill` call it, on a STORE_WRITE handle (store.h). Every function with a struct err may fail.
+ * report take a report's place. `tallyd forget` and `tallyd backfill` call it, on a STORE_WRITE handle
+ * (store.h). Every function with a struct err may fail.
  *
  * Source : after store_forget_begin() the caller counts the file's lines again, and hands over the cells that
  *          were once applied by store_forget().
