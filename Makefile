@@ -267,6 +267,9 @@ losses: deps all build/traffic $(PRELOADED) ## each loss that once was silent, R
 histories: deps all $(PRELOADED) ## ROUNDS=1 random histories of a followed log, each rotated while its daemon is killed: SEED= RESULTS=yes
 	@tests/chaos/histories.py --rounds=$(ROUNDS) $(SEED:%=--seed=%) $(if $(RESULTS),--results=bench/RESULTS.md)
 
+kills: deps all ## KILLS=200 deaths of upgrade, backfill, forget and copy, with a recount after each
+	@TALLYD_KILLS=$(or $(KILLS),200) tests/system/test_kills.py
+
 asan: ## unit tests under AddressSanitizer (with LeakSanitizer) and UndefinedBehaviorSanitizer
 tsan: ## unit tests under ThreadSanitizer
 asan tsan:

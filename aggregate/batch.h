@@ -126,4 +126,6 @@ struct batch {
      * and so do the books of the sources themselves and of other reports. See store/backfill.h. */
     bool backfills;
     size_t report;
+    int64_t only_from_ms, only_to_ms; /* it has only events of these times, [from, to); both 0: of any time */
+    int64_t begun; /* the ranges are before this offset, the first that was counted at all; 0: they are not */
 };

@@ -28,6 +28,8 @@
     X(FORGET_TAKEN, "forget.taken")                       \
     X(FORGET_BEFORE_COMMIT, "forget.before_commit")       \
     X(FORGET_AFTER_COMMIT, "forget.after_commit")         \
+    X(REPLACE_BEFORE_COMMIT, "replace.before_commit")     \
+    X(REPLACE_AFTER_COMMIT, "replace.after_commit")       \
     X(DROP_COLLECTION, "drop.collection")                 \
     X(DROP_LAST, "drop.last")                             \
     X(OFFSETS_BEFORE, "offsets.before_commit")            \

@@ -39,7 +39,7 @@ struct http_answer {
 
 /* Loads libcurl; http_get() does so, too. */
 bool http_load(struct err *e) MUST_CHECK;
-/* Gets server.url followed by `path`. True: an answer with any status is in *answer, a zeroed one or an old one
- * whose body is replaced. Its owner frees the body. */
+/* Gets server.url followed by `path`. True: an answer with any status is in *answer, which held zeros or an
+ * older answer. Its owner frees the body. */
 bool http_get(const struct http_server *server, const char *path, struct http_answer *answer,
               struct err *e) MUST_CHECK;

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/hand_over.h"
 #include "cli/options.h"
+#include "cli/replace.h"
 #include "config/source_path.h"
 #include "daemon/backfill.h"
 #include "daemon/count/account.h"
@@ -13,6 +14,7 @@
 #include "daemon/file/handover.h"
 #include "daemon/service/stop.h"
 #include "daemon/setup.h"
+#include "daemon/topic/refill.h"
 #include "ingest/file/family.h"
 #include "store/backend/backend.h"
 
@@ -23,26 +25,34 @@
 
 static const char usage[] =
     "usage: tallyd backfill [OPTIONS] REPORT [FILE…]\n"
+    "       tallyd backfill [OPTIONS] REPORT --compare OLD | --take OLD [--drop-old]\n"
     "\n"
-    "Counts for a report what was counted before it was configured, from the files that are still there, up\n"
-    "to exactly where it began by itself; also what came while it was not configured. No line is counted\n"
-    "twice, and no other report changes. Killed at any moment, it goes on when it is run again.\n"
+    "Counts for a report what was counted before it was configured, from what files and topics still hold,\n"
+    "up to exactly where it began by itself; also what came while it was not configured. No line is\n"
+    "counted twice, and no other report changes. Killed at any moment, it goes on when it is run again.\n"
     "\n"
     "Files are known by their content, also renamed and packed. Without FILEs it looks for them where they\n"
-    "were counted and where the configuration says, with their rotated ones. If a daemon runs\n"
-    "on an SQLite store, it counts them, beside its own sources, by its own configuration and with one "
-    "thread.\n"
-    "In MongoDB no daemon may count meanwhile.\n"
+    "were counted and where the configuration says, with their rotated ones; then it reads the topics of\n"
+    "the configuration, from their first record on. If a daemon runs on an SQLite store, it counts them,\n"
+    "beside its own sources, by its own configuration and with one thread. In MongoDB no daemon may count\n"
+    "meanwhile.\n"
     "\n"
     "  -c FILE            configuration with the report (default: built in)\n"
     "      --store URL    store to count into (default: sqlite:tallyd.db)\n"
     "      --decode STEPS steps with which the files were imported\n"
     "  -j, --threads N    threads (default: one per processor, at most 8)\n"
+    "      --from TIME    count only events of this time or later, by their own time\n"
+    "      --to TIME      count only events before this time\n"
+    "      --compare OLD  count nothing; print by day where the report differs from the report OLD\n"
+    "      --take OLD     count nothing; make the report the newest generation of OLD, in one step "
+    "(SQLite).\n"
+    "                     It must have all that OLD counted\n"
+    "      --drop-old     with --take: drop the generation that was the newest\n"
     "      --dry-run      list what the report did not count, change nothing\n"
     "  -q, --quiet        print only errors\n"
     "  -h, --help         this text\n"
     "\n"
-    "Exit status: 0 the report has all that was counted; 66 some of it is in no file that was found.\n";
+    "Exit status: 0 the report has all that was counted; 66 some of it is nowhere any more.\n";
 
 struct request {
     struct config *config;
@@ -51,6 +61,7 @@ struct request {
     struct option_decode decode;
     long threads;
     bool dry_run, quiet;
+    struct backfill_times only; /* of --from and --to */
     struct store *store;
     size_t report; /* index in the store */
     struct progress_bar bar;
@@ -74,12 +85,12 @@ static bool is_topic(const struct position *p)
     return p->range.partition[0] != '\0';
 }
 
-/* Has the report all of the files, and with `topics` all of these, too? */
+/* Has the report all of the files, and with `topics` all of these, too, that were counted at all? */
 static bool is_whole(const struct backfill_plan *plan, bool topics)
 {
     for (size_t i = 0; i < plan->stretch_count; i++) {
         const struct backfill_stretch *s = &plan->stretches[i];
-        if (s->from < s->to && (topics || !is_topic(&plan->positions[s->position])))
+        if (s->from < s->to && s->begun == 0 && (topics || !is_topic(&plan->positions[s->position])))
             return false;
     }
     return true;
@@ -136,7 +147,7 @@ static bool count_by_daemon(struct request *rq, const char *path, struct backfil
         .is_known = rp->source[0] != '\0', .bytes = good ? rp->offset : 0, .lines = rp->consumed};
     free(rp);
     backfill_plan_fini(&rq->plan);
-    return good && backfill_plan(&rq->plan, rq->store, rq->report, e);
+    return good && backfill_plan(&rq->plan, rq->store, rq->report, &rq->only, e);
 }
 
 static bool take_file(struct request *rq, const char *path, struct err *e)
@@ -202,42 +213,110 @@ static bool try_all(struct request *rq, struct err *e)
     return good;
 }
 
+/* ---- topics */
+
+/* Apply a batch of topics as the store's writer. */
+static bool apply(void *context, const struct batch *batch, struct err *e)
+{
+    struct writer *w = context;
+    return writer_apply(w, batch, NULL, NULL, e) && writer_expire(w, e);
+}
+
+static bool may_go_on(void *context, const struct pipeline_progress *progress)
+{
+    struct request *rq = context;
+    progress_bar_show(&rq->bar, progress);
+    return !atomic_load(rq->hand_over.stop);
+}
+
+static bool refill_here(struct request *rq, struct text *said, struct err *e)
+{
+    const struct pipeline_options options = setup_pipeline(rq->config, 1);
+    _Atomic int64_t late_ms = 0;
+    struct writer w = {
+        .store = rq->store, .clock = options.clock, .give_up = rq->hand_over.stop, .late_ms = &late_ms};
+    struct refill refill = {.config = rq->config,
+                            .report = rq->store->reports,
+                            .plan = &rq->plan,
+                            .shard = options.shard,
+                            .shard_number = PIPELINE_THREADS_MAX,
+                            .batch_ms = options.stripe_ms,
+                            .apply = apply,
+                            .store = &w,
+                            .go_on = may_go_on,
+                            .context = rq,
+                            .said = said};
+    refill.shard.late_ms = &late_ms;
+    refill.shard.raw_bytes_max = 0;
+    progress_bar_init(&rq->bar, "topics", refill_left(&rq->plan), &clock_system, rq->quiet);
+    bool good = writer_expire(&w, e) && refill_topics(&refill, e);
+    progress_bar_clear(&rq->bar);
+    writer_fini(&w);
+    return good;
+}
+
+static bool refill_by_daemon(struct request *rq, struct text *said, struct err *e)
+{
+    struct handover_reply *rp = xcalloc(1, sizeof *rp);
+    bool good = hand_over_topics(&rq->hand_over, hand_over_connect(&rq->hand_over), rp, e);
+    text_puts(said, rp->text);
+    free(rp);
+    return good;
+}
+
+/* Count what topics still hold, then look what is left. */
+static bool take_topics(struct request *rq, struct err *e)
+{
+    struct text said = {0};
+    if (rq->paths[0] != NULL || refill_left(&rq->plan) == 0)
+        return true;
+    bool good = (rq->has_daemon ? refill_by_daemon : refill_here)(rq, &said, e);
+    if (!rq->quiet && said.len > 0)
+        printf("%.*s", SLICE_ARGS(text_slice(&said)));
+    text_fini(&said);
+    backfill_plan_fini(&rq->plan);
+    return good && backfill_plan(&rq->plan, rq->store, rq->report, &rq->only, e);
+}
+
 /* ---- telling */
 
-/* Print what the report did not count. */
-static void list_left(const struct request *rq, FILE *out)
+/* Print what the report did not count. `dry`: and what it may count besides. */
+static void list_left(const struct request *rq, bool dry, FILE *out)
 {
     char from[UNITS_NUMBER_BYTES], to[UNITS_NUMBER_BYTES];
     for (size_t i = 0; i < rq->plan.stretch_count; i++) {
         const struct backfill_stretch *s = &rq->plan.stretches[i];
         const struct position *p = &rq->plan.positions[s->position];
         const struct range *r = &p->range;
-        if (s->from < s->to && !is_topic(p))
-            fprintf(out, "  %s: bytes %s to %s\n", r->label, units_number(s->from, from),
-                    units_number(s->to, to));
-        else if (s->from < s->to)
-            fprintf(out, "  %s/%s: offsets %s to %s (topics are not backfilled)\n", r->source, r->partition,
-                    units_number(s->from, from), units_number(s->to, to));
+        if (s->from == s->to || (s->begun > 0 && !dry))
+            continue;
+        units_number(s->from, from);
+        units_number(s->to, to);
+        if (!is_topic(p))
+            fprintf(out, "  %s: bytes %s to %s\n", r->label, from, to);
+        else
+            fprintf(out, "  %s/%s: offsets %s to %s%s\n", r->source, r->partition, from, to,
+                    s->begun > 0 ? " (as far as the topic has them; no report counted them)" : "");
     }
 }
 
 static int say_result(const struct request *rq, const struct report *report)
 {
-    if (is_whole(&rq->plan, true)) {
+    if (is_whole(&rq->plan, true) && !(rq->dry_run && refill_left(&rq->plan) > 0)) {
         if (!rq->quiet)
-            printf("%s~%d has counted all that was counted into this store\n", report->name,
-                   report->generation);
+            printf("%s~%d has counted all %sthat was counted into this store\n", report->name,
+                   report->generation, backfill_has_all(&rq->only) ? "" : "of these times ");
         return EX_OK;
     }
     if (rq->dry_run) {
         printf("%s~%d did not count\n", report->name, report->generation);
-        list_left(rq, stdout);
+        list_left(rq, true, stdout);
         return EX_OK;
     }
     fflush(stdout);
-    fprintf(stderr, "tallyd backfill: %s~%d still lacks what is in no file that was found:\n", report->name,
+    fprintf(stderr, "tallyd backfill: %s~%d still lacks what no source was found to hold:\n", report->name,
             report->generation);
-    list_left(rq, stderr);
+    list_left(rq, false, stderr);
     return EX_NOINPUT;
 }
 
@@ -260,6 +339,7 @@ static bool backfill(struct request *rq, struct err *e)
     options.decode = setup_decode(rq->config, NULL, NULL);
     options.shard.raw_bytes_max = 0;
     options.backfills = true;
+    options.only = rq->only;
     options.stop = stop_catch();
     options.tick = tick;
     options.context = rq;
@@ -269,7 +349,7 @@ static bool backfill(struct request *rq, struct err *e)
                                      .plan = &rq->plan,
                                      .decode = rq->decode.text != NULL ? &rq->decode.steps : NULL,
                                      .stop = options.stop};
-    bool good = take_files(rq, e);
+    bool good = take_files(rq, e) && take_topics(rq, e);
     pipeline_free(rq->backfill.pipeline);
     return good && expire_all(st, false, options.stop, rq->quiet, &expired, e);
 }
@@ -317,6 +397,7 @@ static bool has_daemon(struct request *rq, bool has_config)
                                        .has_config = has_config,
                                        .decode = rq->decode.text,
                                        .report = rq->name,
+                                       .only = rq->only,
                                        .quiet = rq->quiet,
                                        .stop = stop_catch()};
     int fd = hand_over_connect(&rq->hand_over);
@@ -332,37 +413,65 @@ static int backfill_report(struct request *rq)
 {
     struct err e;
     int status;
-    bool good = open_store(rq, &e) && backfill_plan(&rq->plan, rq->store, rq->report, &e);
+    bool good = open_store(rq, &e) && backfill_plan(&rq->plan, rq->store, rq->report, &rq->only, &e);
     if (good && !rq->dry_run)
-        good = rq->has_daemon ? take_files(rq, &e) : backfill(rq, &e);
+        good = rq->has_daemon ? take_files(rq, &e) && take_topics(rq, &e) : backfill(rq, &e);
     status = good ? say_result(rq, &rq->store->reports[rq->report]) : options_complain("backfill", &e);
     backfill_plan_fini(&rq->plan);
     store_close(rq->store);
     return status;
 }
 
+/* A time of --from or --to. */
+static bool take_time(void *context, const char *name, const char *value, struct err *e)
+{
+    struct request *rq = context;
+    int64_t *ms = strcmp(name, "from") == 0 ? &rq->only.from_ms : &rq->only.to_ms;
+    return civil_parse(slice_text(value), clock_wall_ms(&clock_system), ms) ||
+           err_set(e, EX_USAGE, "--%s: found %s, expected a time such as 2015-05-17, 2015-05-17T10:05 or -1d",
+                   name, value);
+}
+
 int cmd_backfill(int argc, char **argv)
 {
-    const char *file = NULL, *store_url = NULL;
+    const char *file = NULL, *store_url = NULL, *compared = NULL, *taken = NULL;
+    bool drops_old = false;
     struct request rq = {0};
     const struct option_word words[] = {
         {"config", 'c', .text = &file},   {"store", .text = &store_url},
         {"decode", .decode = &rq.decode}, {"threads", 'j', .threads = &rq.threads},
-        {"dry-run", .flag = &rq.dry_run}, {"quiet", 'q', .flag = &rq.quiet}};
+        {"dry-run", .flag = &rq.dry_run}, {"quiet", 'q', .flag = &rq.quiet},
+        {"from", .take = take_time},      {"to", .take = take_time},
+        {"compare", .text = &compared},   {"take", .text = &taken},
+        {"drop-old", .flag = &drops_old}};
     const struct command command = {"backfill", usage, words, COUNT_OF(words), &rq};
     int status = options_parse(&command, &argc, &argv);
     if (status != 0)
         return status == OPTIONS_DONE ? EX_OK : status;
     if (argc == 0)
         return options_bad_usage("backfill", "which REPORT?");
+    if ((compared != NULL || taken != NULL) && (argc != 1 || (compared != NULL && taken != NULL)))
+        return options_bad_usage("backfill", "--compare and --take are given alone, without FILE");
+    if (drops_old && taken == NULL)
+        return options_bad_usage("backfill", "--drop-old needs --take");
+    if (rq.only.from_ms > 0 && rq.only.to_ms == 0)
+        rq.only.to_ms = CIVIL_END_MS;
+    if (rq.only.from_ms > rq.only.to_ms)
+        return options_bad_usage("backfill", "--from is after --to");
     rq.name = argv[0];
     rq.paths = argv + 1;
     rq.config = options_load_to_decode(file, store_url, &rq.decode.steps, &status);
     if (rq.config == NULL)
         return status;
     log_set_level(rq.config->log.level);
-    rq.has_daemon = !rq.dry_run && has_daemon(&rq, file != NULL);
-    status = backfill_report(&rq);
+    if (compared != NULL) {
+        status = replace_compare(rq.config, rq.name, compared);
+    } else if (taken != NULL) {
+        status = replace_take(rq.config, rq.name, taken, drops_old);
+    } else {
+        rq.has_daemon = !rq.dry_run && has_daemon(&rq, file != NULL);
+        status = backfill_report(&rq);
+    }
     config_free(rq.config);
     return status;
 }

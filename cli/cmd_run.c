@@ -11,6 +11,7 @@
 #include "daemon/service/service.h"
 #include "daemon/setup.h"
 #include "daemon/topic/consume.h"
+#include "daemon/topic/refill.h"
 #include "daemon/topic/topic.h"
 #include "store/backend/backend.h"
 
@@ -207,7 +208,8 @@ static bool count(const struct run *run, struct engine *en, struct err *e)
                                              .config = run->config,
                                              .store_url = run->config->store.url,
                                              .line_max = en->feeds.line_max,
-                                             .stop = run->service.stop};
+                                             .stop = run->service.stop,
+                                             .refill = refill_beside};
         good = (desk = desk_start(&options, e)) != NULL;
     }
     if (good && (setup_count_files(run->config) > 0 || desk != NULL))

@@ -35,9 +35,11 @@ static int open_log(const char *path, struct err *e)
     return fd;
 }
 
+/* path NULL: the daemon's topics. */
 static bool fill(const struct hand_over *h, const char *path, struct handover_request *rq, struct err *e)
 {
     memcpy(rq->magic, HANDOVER_MAGIC, sizeof rq->magic);
+    rq->only = h->only;
     rq->takes_last_line = h->last_line;
     rq->insists = h->force;
     rq->config = h->has_config ? config_fingerprint(h->config) : 0;
@@ -49,7 +51,8 @@ static bool fill(const struct hand_over *h, const char *path, struct handover_re
     snprintf(rq->decode, sizeof rq->decode, "%s", h->decode != NULL ? h->decode : "");
     snprintf(rq->report, sizeof rq->report, "%s", h->report != NULL ? h->report : "");
     snprintf(rq->source_id, sizeof rq->source_id, "%s", h->source_id != NULL ? h->source_id : "");
-    return realpath(path, rq->path) != NULL ||
+    rq->topics = path == NULL;
+    return rq->topics || realpath(path, rq->path) != NULL ||
            err_set(e, EX_NOINPUT, "cannot open %s: %s", path, strerror(errno));
 }
 
@@ -86,21 +89,42 @@ static bool await(const struct hand_over *h, int fd, const char *path, struct ha
     return rp->what == HANDOVER_DONE;
 }
 
+static bool send_request(const struct hand_over *h, int fd, int log_fd, const char *path,
+                         struct handover_reply *rp, struct err *e)
+{
+    struct handover_request *rq = xcalloc(1, sizeof *rq);
+    bool good = fill(h, path, rq, e) &&
+                (handover_send_request(fd, rq, log_fd) ||
+                 err_set_retryable(e, EX_TEMPFAIL, "the daemon has gone: run the same command again")) &&
+                await(h, fd, path != NULL ? path : "topics", rp, e);
+    close(fd);
+    free(rq);
+    return good;
+}
+
+static bool check_connection(int fd, struct err *e)
+{
+    return fd >= 0 || err_set_retryable(e, EX_TEMPFAIL, "the daemon has gone: run the same command again");
+}
+
 bool hand_over_file(const struct hand_over *h, int fd, const char *path, struct handover_reply *rp,
                     struct err *e)
 {
     *rp = (struct handover_reply){0};
-    if (fd < 0)
-        return err_set_retryable(e, EX_TEMPFAIL, "the daemon has gone: run the same command again");
-    struct handover_request *rq = xcalloc(1, sizeof *rq);
+    if (!check_connection(fd, e))
+        return false;
     int log_fd = open_log(path, e);
-    bool good = log_fd >= 0 && fill(h, path, rq, e) &&
-                (handover_send_request(fd, rq, log_fd) ||
-                 err_set_retryable(e, EX_TEMPFAIL, "the daemon has gone: run the same command again")) &&
-                await(h, fd, path, rp, e);
-    if (log_fd >= 0)
-        close(log_fd);
-    close(fd);
-    free(rq);
+    if (log_fd < 0) {
+        close(fd);
+        return false;
+    }
+    bool good = send_request(h, fd, log_fd, path, rp, e);
+    close(log_fd);
     return good;
+}
+
+bool hand_over_topics(const struct hand_over *h, int fd, struct handover_reply *rp, struct err *e)
+{
+    *rp = (struct handover_reply){0};
+    return check_connection(fd, e) && send_request(h, fd, -1, NULL, rp, e);
 }

@@ -5,6 +5,7 @@
 
 #include "aggregate/batch.h"
 #include "config/config.h"
+#include "store/backfill.h"
 
 #include <stdatomic.h>
 
@@ -15,7 +16,8 @@ struct hand_over {
     bool has_config;    /* it was given by -c: the daemon must count by the same sources and reports */
     const char *decode; /* text of --decode; NULL: as the daemon's configuration says */
     const char *source_id;
-    const char *report; /* name of the report to backfill; NULL: import */
+    const char *report;         /* name of the report to backfill; NULL: import */
+    struct backfill_times only; /* backfill only events of these times */
     bool last_line, force, quiet;
     const atomic_bool *stop;
 };
@@ -26,3 +28,5 @@ int hand_over_connect(const struct hand_over *h);
  * *rp: the last reply, also after a failure. */
 bool hand_over_file(const struct hand_over *h, int fd, const char *path, struct handover_reply *rp,
                     struct err *e) MUST_CHECK;
+/* Have it backfill the report from its topics. As hand_over_file(). */
+bool hand_over_topics(const struct hand_over *h, int fd, struct handover_reply *rp, struct err *e) MUST_CHECK;

@@ -73,11 +73,14 @@ static bool count_stretch(struct backfill *b, struct reader *reader, struct back
 {
     struct range range = b->plan->positions[s->position].range;
     const struct pipeline_progress *p = pipeline_progress(b->pipeline);
+    const struct backfill_filter filter = backfill_filter(b->plan, s);
     range.latest_ms = s->latest_ms;
+    pipeline_set_filter(b->pipeline, &filter);
     reader_end_at(reader, s->to);
     if (!reader_skip(reader, s->from, e))
         return false;
     bool good = pipeline_run(b->pipeline, reader, &range, e);
+    pipeline_set_filter(b->pipeline, NULL);
     done->bytes += p->stored - s->from;
     done->lines += p->books.entries[BOOK_CONSUMED];
     s->from = p->stored;

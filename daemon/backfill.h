@@ -16,10 +16,12 @@
 #include "daemon/count/pipeline.h"
 #include "store/backfill.h"
 
+#define BACKFILL_QUEUE_BYTES ((int64_t)8 << 20) /* of a topic, in work */
+
 struct backfill {
     const struct config *config;
     struct store *store;         /* its positions are read */
-    struct pipeline *pipeline;   /* of the report alone, with options.backfills */
+    struct pipeline *pipeline;   /* of the report alone, with options.backfills and the plan's times */
     struct backfill_plan *plan;  /* what is left to count; stretches that were counted become empty */
     const struct decode *decode; /* NULL: as configured for the file */
     const atomic_bool *stop;     /* EX_TEMPFAIL once it is true; what was counted stays */

@@ -73,6 +73,8 @@ struct budget budget_of(const struct config *c)
     b.derived_bytes = (topic_threads * topics + files) * (int64_t)derived_bytes_max(&c->derive);
     if (has_topics)
         b.queue_bytes = topic_threads * (c->kafka.queue_bytes + queue_overshoot(c));
+    if (has_topics && is_sqlite)
+        b.queue_bytes += BACKFILL_QUEUE_BYTES;
     if (c->rejects.topic != NULL || c->rejects.file != NULL)
         b.rejects_bytes = threads * 2 * (int64_t)DEAD_LETTERS_BYTES_MAX;
     if (is_sqlite)

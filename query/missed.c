@@ -1,7 +1,7 @@
 #include "query/missed.h"
 
+#include "base/civil.h"
 #include "base/units.h"
-#include "store/backfill.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,41 +52,67 @@ static void keep(struct missed_cache *cache, const char *report, int64_t now_ms,
     pthread_mutex_unlock(&cache->lock);
 }
 
+/* Keep of `filled` what the stretch has, too. */
+static void meet(struct missed *missed, const struct backfill_plan *plan, const struct backfill_stretch *s)
+{
+    struct backfill_times most = {0};
+    for (size_t i = 0; i < s->without_count; i++) {
+        const struct backfill_times *t = &plan->times[s->without + i];
+        if (t->to_ms - t->from_ms > most.to_ms - most.from_ms)
+            most = *t;
+    }
+    if (missed->sources > 0) {
+        most.from_ms = most.from_ms > missed->filled.from_ms ? most.from_ms : missed->filled.from_ms;
+        most.to_ms = most.to_ms < missed->filled.to_ms ? most.to_ms : missed->filled.to_ms;
+    }
+    missed->filled = most.from_ms < most.to_ms ? most : (struct backfill_times){0};
+}
+
 static bool add_up(struct store *st, size_t report, struct missed *missed, struct err *e)
 {
     struct backfill_plan plan = {0};
     *missed = (struct missed){0};
-    bool good = backfill_plan(&plan, st, report, e);
+    bool good = backfill_plan(&plan, st, report, NULL, e);
+    const struct backfill_stretch *last = NULL;
     for (size_t i = 0; good && i < plan.stretch_count; i++) {
-        missed->sources += i == 0 || plan.stretches[i].position != plan.stretches[i - 1].position;
-        missed->offsets += plan.stretches[i].to - plan.stretches[i].from;
-        missed->can_be_filled |= plan.positions[plan.stretches[i].position].range.partition[0] == '\0';
+        const struct backfill_stretch *s = &plan.stretches[i];
+        if (s->begun > 0)
+            continue;
+        meet(missed, &plan, s);
+        missed->sources += last == NULL || s->position != last->position;
+        missed->offsets += s->to - s->from;
+        last = s;
     }
     backfill_plan_fini(&plan);
     return good;
 }
 
-bool missed_find(struct store *st, size_t report, struct missed_cache *cache, int64_t now_ms,
-                 struct missed *missed, struct err *e)
+bool missed_find(struct store *st, size_t report, const struct backfill_times *of, struct missed_cache *cache,
+                 int64_t now_ms, struct missed *missed, struct err *e)
 {
     const char *name = st->reports[report].name;
-    if (cache != NULL && look_up(cache, name, now_ms, missed))
-        return true;
-    if (!add_up(st, report, missed, e))
-        return false;
-    if (cache != NULL)
-        keep(cache, name, now_ms, missed);
+    if (cache == NULL || !look_up(cache, name, now_ms, missed)) {
+        if (!add_up(st, report, missed, e))
+            return false;
+        if (cache != NULL)
+            keep(cache, name, now_ms, missed);
+    }
+    if (missed->filled.from_ms <= of->from_ms && of->to_ms <= missed->filled.to_ms)
+        *missed = (struct missed){0};
     return true;
 }
 
 void missed_note(const struct missed *missed, struct slice report, struct text *out)
 {
-    char number[UNITS_NUMBER_BYTES];
+    char number[UNITS_NUMBER_BYTES], from[CIVIL_ISO_BYTES], to[CIVIL_ISO_BYTES];
     if (missed->sources == 0)
         return;
     text_printf(out,
-                "%.*s was not configured when %s bytes (of a topic: records) of %zu source%s were counted%s",
+                "%.*s was not configured when %s bytes (of a topic: records) of %zu source%s were counted",
                 SLICE_ARGS(report), units_number(missed->offsets, number), missed->sources,
-                missed->sources > 1 ? "s" : "",
-                missed->can_be_filled ? "; `tallyd backfill` counts them from their files" : "");
+                missed->sources > 1 ? "s" : "");
+    if (missed->filled.to_ms > 0)
+        text_printf(out, "; of these it has only events from %s to %s",
+                    civil_iso(missed->filled.from_ms, from), civil_iso(missed->filled.to_ms, to));
+    text_puts(out, "; `tallyd backfill` counts what the sources still hold");
 }

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "store/reader.h"
+#include "store/backfill.h"
 
 #include <pthread.h>
 
@@ -18,9 +18,9 @@
 
 /* Records that the report did not count. */
 struct missed {
-    size_t sources;     /* 0: it counted all */
-    int64_t offsets;    /* bytes of files, or records of topics */
-    bool can_be_filled; /* whether `tallyd backfill` may count some of them: of files */
+    size_t sources;               /* 0: it counted all */
+    int64_t offsets;              /* bytes of files, or records of topics */
+    struct backfill_times filled; /* all events of these times were counted nevertheless; 0: there are none */
 };
 
 struct missed_cache {
@@ -35,8 +35,8 @@ struct missed_cache {
 void missed_cache_init(struct missed_cache *cache);
 void missed_cache_fini(struct missed_cache *cache);
 
-/* Find out of a report of the store. `cache` may be NULL. */
-bool missed_find(struct store *st, size_t report, struct missed_cache *cache, int64_t now_ms,
-                 struct missed *missed, struct err *e) MUST_CHECK;
+/* Find out of a report of the store, for an answer of the times `of`. `cache` may be NULL. */
+bool missed_find(struct store *st, size_t report, const struct backfill_times *of, struct missed_cache *cache,
+                 int64_t now_ms, struct missed *missed, struct err *e) MUST_CHECK;
 /* Adds the note, a sentence without its end; nothing if the report counted all. */
 void missed_note(const struct missed *missed, struct slice report, struct text *out);

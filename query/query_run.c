@@ -150,8 +150,9 @@ static bool begins_empty(const struct answer *a)
 static bool find_missed(struct bound *b, struct query_stats *stats, struct err *e)
 {
     const struct query *q = b->query;
-    if (begins_empty(&b->answer) &&
-        !missed_find(b->store, b->report, q->missed, q->now_ms, &stats->missed, e))
+    const struct answer *a = &b->answer;
+    const struct backfill_times of = {a->from_ms, a->to_ms};
+    if (begins_empty(a) && !missed_find(b->store, b->report, &of, q->missed, q->now_ms, &stats->missed, e))
         return false;
     b->answer.missed = stats->missed;
     return true;

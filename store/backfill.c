@@ -11,17 +11,40 @@
 
 /* ---- one batch */
 
-struct backfill_span backfill_span(const struct range *r)
+struct backfill_span backfill_span(const struct batch *batch, const struct range *r)
 {
     ASSERT(r->from < r->to);
-    return (struct backfill_span){
-        .from = r->from, .to = r->to, .since = -1, .until = -1, .gap_from = -1, .gap_to = -1};
+    return (struct backfill_span){.from = r->from,
+                                  .to = r->to,
+                                  .since = -1,
+                                  .until = -1,
+                                  .gap_from = -1,
+                                  .gap_to = -1,
+                                  .only = {batch->only_from_ms, batch->only_to_ms},
+                                  .filled_from = -1};
+}
+
+static bool scan_filled(const char *entry, int64_t *from, struct backfill_times *times)
+{
+    return sscanf(entry, "filled.%" SCNd64 ".%" SCNd64 ".%" SCNd64, from, &times->from_ms, &times->to_ms) ==
+           3;
+}
+
+/* Events of the same times were counted of [from, to). */
+static void read_filled(struct backfill_span *s, int64_t from, int64_t to)
+{
+    if (to == s->from)
+        s->filled_from = from;
+    s->is_filled = s->is_filled || (from < s->to && s->from < to);
 }
 
 void backfill_read(struct backfill_span *s, const char *entry, int64_t value)
 {
     int64_t from;
-    if (strcmp(entry, "since") == 0)
+    struct backfill_times times;
+    if (scan_filled(entry, &from, &times) && times.from_ms == s->only.from_ms && times.to_ms == s->only.to_ms)
+        read_filled(s, from, value);
+    else if (strcmp(entry, "since") == 0)
         s->since = value;
     else if (strcmp(entry, "until") == 0)
         s->until = value;
@@ -39,11 +62,35 @@ static void put(struct backfill_entry *entries, size_t *count, const char *name,
     put->value = value;
 }
 
+static bool refuse_counted(const struct backfill_span *s, struct err *e)
+{
+    return err_set(e, EX_DATAERR,
+                   "the report has counted some of offsets %" PRId64 " to %" PRId64
+                   " before: nothing applied",
+                   s->from, s->to);
+}
+
+/* The events of some times are counted: the offsets still lack others. */
+static bool fill_times(const struct backfill_span *s, struct backfill_entry *entries, size_t *count,
+                       struct err *e)
+{
+    char name[STORE_ENTRY_BYTES];
+    bool is_open = s->since < 0 || s->gap_from >= 0 || s->to <= s->since || s->from >= s->until;
+    if (!is_open || s->is_filled)
+        return refuse_counted(s, e);
+    snprintf(name, sizeof name, "filled.%" PRId64 ".%" PRId64 ".%" PRId64,
+             s->filled_from >= 0 ? s->filled_from : s->from, s->only.from_ms, s->only.to_ms);
+    put(entries, count, name, s->to);
+    return true;
+}
+
 bool backfill_change(const struct backfill_span *s, struct backfill_entry entries[BACKFILL_ENTRIES_MAX],
                      size_t *count, struct err *e)
 {
     char name[STORE_ENTRY_BYTES];
     *count = 0;
+    if (!backfill_has_all(&s->only))
+        return fill_times(s, entries, count, e);
     if (s->since < 0) {
         put(entries, count, "since", s->from);
         put(entries, count, "until", s->to);
@@ -60,10 +107,7 @@ bool backfill_change(const struct backfill_span *s, struct backfill_entry entrie
             put(entries, count, store_gap_entry(s->until, name), s->from);
         put(entries, count, "until", s->to);
     } else {
-        return err_set(e, EX_DATAERR,
-                       "the report has counted some of offsets %" PRId64 " to %" PRId64
-                       " before: nothing applied",
-                       s->from, s->to);
+        return refuse_counted(s, e);
     }
     return true;
 }
@@ -80,13 +124,17 @@ bool backfill_ahead(const struct range *r, struct err *e)
 struct noted {
     size_t position;
     int64_t from, to, latest_ms;
-    enum { NOTED_SINCE, NOTED_UNTIL, NOTED_GAP, NOTED_LATEST } kind;
+    enum { NOTED_SINCE, NOTED_UNTIL, NOTED_GAP, NOTED_LATEST, NOTED_BEGUN, NOTED_OTHER, NOTED_FILLED } kind;
+    struct backfill_times times; /* NOTED_FILLED */
 };
 
 struct planning {
     struct backfill_plan *plan;
     const char *report;
-    struct noted *noted; /* of all positions */
+    struct noted *noted;         /* of all positions */
+    const struct noted *present; /* those of the position that is planned */
+    size_t present_count, time_count, time_capacity;
+    int64_t begun; /* of the position that is planned: the first offset counted at all */
     size_t count, capacity, position_capacity, stretch_capacity;
 };
 
@@ -107,14 +155,24 @@ static int compare_positions(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->range.partition, y->range.partition);
 }
 
-/* Read an entry of the books. False: it says nothing of offsets. */
-static bool read_entry(bool of_source, const char *entry, int64_t value, struct noted *n)
+/* Read an entry of the source itself. False: it says nothing of offsets. */
+static bool read_source_entry(const char *entry, struct noted *n)
 {
-    *n = (struct noted){.to = value};
-    if (of_source) {
-        n->kind = NOTED_LATEST;
-        return sscanf(entry, "latest.%" SCNd64 ".%" SCNd64, &n->from, &n->latest_ms) == 2;
+    n->kind = strcmp(entry, "since") == 0 ? NOTED_BEGUN : NOTED_LATEST;
+    return n->kind == NOTED_BEGUN ||
+           sscanf(entry, "latest.%" SCNd64 ".%" SCNd64, &n->from, &n->latest_ms) == 2;
+}
+
+/* Read an entry of a report, which is the one that is planned unless `is_other`. */
+static bool read_report_entry(bool is_other, const char *entry, struct noted *n)
+{
+    if (is_other) {
+        n->kind = NOTED_OTHER;
+        return strcmp(entry, "since") == 0;
     }
+    n->kind = NOTED_FILLED;
+    if (scan_filled(entry, &n->from, &n->times))
+        return true;
     n->kind = strcmp(entry, "since") == 0   ? NOTED_SINCE
               : strcmp(entry, "until") == 0 ? NOTED_UNTIL
                                             : NOTED_GAP;
@@ -128,8 +186,9 @@ static bool take_book(void *context, const char *source, const char *partition, 
     struct backfill_plan *plan = g->plan;
     struct position key;
     struct noted n;
-    bool of_source = report[0] == '\0';
-    if ((!of_source && strcmp(report, g->report) != 0) || !read_entry(of_source, entry, value, &n))
+    n = (struct noted){.to = value};
+    if (!(report[0] == '\0' ? read_source_entry(entry, &n)
+                            : read_report_entry(strcmp(report, g->report) != 0, entry, &n)))
         return true;
     snprintf(key.range.source, sizeof key.range.source, "%s", source);
     snprintf(key.range.partition, sizeof key.range.partition, "%s", partition);
@@ -152,14 +211,58 @@ static int compare_noted(const void *a, const void *b)
     return order != 0 ? order : order_int64(x->from, y->from);
 }
 
+/* The first offset within (from, to) at which a piece must end: the source begins there, or events of some
+ * times were counted from or up to there. `to` if there is none. */
+static int64_t piece_end(const struct planning *g, int64_t from, int64_t to)
+{
+    int64_t end = from < g->begun && g->begun < to ? g->begun : to;
+    for (size_t i = 0; i < g->present_count; i++) {
+        const struct noted *n = &g->present[i];
+        if (n->kind == NOTED_FILLED && from < n->from && n->from < end)
+            end = n->from;
+        if (n->kind == NOTED_FILLED && from < n->to && n->to < end)
+            end = n->to;
+    }
+    return end;
+}
+
+/* Note the times of which all events of [from, to) were counted. False: none are left that are wanted. */
+static bool add_times(struct planning *g, struct backfill_stretch *s)
+{
+    struct backfill_plan *plan = g->plan;
+    bool wants = true;
+    for (size_t i = 0; i < g->present_count; i++) {
+        const struct noted *n = &g->present[i];
+        if (n->kind != NOTED_FILLED || n->from > s->from || n->to < s->to)
+            continue;
+        size_t count = s->without + s->without_count + 1;
+        plan->times = xgrow(plan->times, &g->time_capacity, count, sizeof *plan->times);
+        plan->times[count - 1] = n->times;
+        s->without_count++;
+        wants = wants && (backfill_has_all(&plan->only) || plan->only.from_ms < n->times.from_ms ||
+                          n->times.to_ms < plan->only.to_ms);
+    }
+    return wants;
+}
+
 static void add_piece(struct planning *g, size_t position, int64_t from, int64_t to, int64_t latest_ms)
 {
     struct backfill_plan *plan = g->plan;
-    if (from >= to)
-        return;
-    plan->stretches =
-        xgrow(plan->stretches, &g->stretch_capacity, plan->stretch_count + 1, sizeof *plan->stretches);
-    plan->stretches[plan->stretch_count++] = (struct backfill_stretch){position, from, to, latest_ms};
+    for (int64_t end; from < to; from = end) {
+        end = piece_end(g, from, to);
+        struct backfill_stretch s = {.position = position,
+                                     .from = from,
+                                     .to = end,
+                                     .latest_ms = latest_ms,
+                                     .begun = end <= g->begun ? g->begun : 0,
+                                     .without = g->time_count};
+        if (!add_times(g, &s))
+            continue;
+        g->time_count += s.without_count;
+        plan->stretches =
+            xgrow(plan->stretches, &g->stretch_capacity, plan->stretch_count + 1, sizeof *plan->stretches);
+        plan->stretches[plan->stretch_count++] = s;
+    }
 }
 
 /* Add uncounted offsets, in a piece for each part of them that has one latest time. */
@@ -178,11 +281,30 @@ static void add_stretch(struct planning *g, const struct noted *noted, size_t co
     add_piece(g, position, from, to, INT64_MAX);
 }
 
+/* The first offset of a partition that was counted at all. Stores of older versions did not note it; there it
+ * is the first that any report counted. A file was counted from its beginning. */
+static int64_t first_counted(const struct range *r, const struct noted *noted, size_t count)
+{
+    int64_t first = r->to;
+    if (r->partition[0] == '\0')
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        if (noted[i].kind == NOTED_BEGUN)
+            return noted[i].to;
+        if ((noted[i].kind == NOTED_SINCE || noted[i].kind == NOTED_OTHER) && noted[i].to < first)
+            first = noted[i].to;
+    }
+    return first;
+}
+
 /* Plan a position, of whose entries `noted` has `count`, by offset. */
 static void plan_position(struct planning *g, size_t position, const struct noted *noted, size_t count)
 {
     const int64_t end = g->plan->positions[position].range.to;
     int64_t since = -1, until = -1;
+    g->present = noted;
+    g->present_count = count;
+    g->begun = first_counted(&g->plan->positions[position].range, noted, count);
     for (size_t i = 0; i < count; i++) {
         if (noted[i].kind == NOTED_SINCE)
             since = noted[i].to;
@@ -198,10 +320,13 @@ static void plan_position(struct planning *g, size_t position, const struct note
         add_stretch(g, noted, count, position, until, end);
 }
 
-bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report, struct err *e)
+bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report,
+                   const struct backfill_times *only, struct err *e)
 {
     struct planning g = {.plan = plan, .report = st->reports[report].name};
     *plan = (struct backfill_plan){0};
+    if (only != NULL)
+        plan->only = *only;
     if (!store_positions(st, take_position, &g, e))
         return false;
     if (plan->position_count > 0)
@@ -219,9 +344,36 @@ bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report, 
     return good;
 }
 
+bool backfill_lacks(const struct backfill_plan *plan, const struct backfill_plan *old,
+                    struct backfill_stretch *found)
+{
+    for (size_t i = 0; i < plan->stretch_count; i++) {
+        const struct backfill_stretch *s = &plan->stretches[i];
+        int64_t at = s->from;
+        /* Both are by position and offset. Of a stretch with some times, the old report has counts. */
+        for (size_t k = 0; k < old->stretch_count; k++) {
+            const struct backfill_stretch *o = &old->stretches[k];
+            if (o->position == s->position && o->without_count == 0 && o->from <= at && at < o->to)
+                at = o->to;
+        }
+        *found = *s;
+        found->from = at;
+        if (at < s->to)
+            return true;
+    }
+    return false;
+}
+
+struct backfill_filter backfill_filter(const struct backfill_plan *plan, const struct backfill_stretch *s)
+{
+    return (struct backfill_filter){plan->only, s->without_count > 0 ? &plan->times[s->without] : NULL,
+                                    s->without_count};
+}
+
 void backfill_plan_fini(struct backfill_plan *plan)
 {
     free(plan->positions);
     free(plan->stretches);
+    free(plan->times);
     *plan = (struct backfill_plan){0};
 }

@@ -7,6 +7,11 @@
  * Batch  : a batch that backfills has counts of one report, and ranges before the positions of their sources
  *          only. It moves the entries `since`, `until` and `gap.FROM` of reader.h in the same transaction as
  *          the counts. So a crash leaves each stretch either uncounted or counted.
+ * Times  : a batch may have only the events of a range of times. Then these entries stay. The entry
+ *          `filled.FROM.MS.MS` says up to which offset events between both times were counted, from FROM. A
+ *          later batch of these offsets leaves such events out: the plan names their times.
+ * Begun  : a topic may hold records from before it was first counted (`start: latest`). They count in the
+ *          report alone. The source's own entry `since` says where its own books begin.
  * Future : events that were in the future when their source was counted stay rejected: the books say from
  *          which instant on.
  * Threads: the handle's.
@@ -16,11 +21,45 @@
 #include "store/reader.h"
 #include "store/writer.h"
 
+/* Times of events: [from_ms, to_ms). Both 0: all. */
+struct backfill_times {
+    int64_t from_ms, to_ms;
+};
+
+static inline bool backfill_has_all(const struct backfill_times *t)
+{
+    return t->from_ms == 0 && t->to_ms == 0;
+}
+
+static inline bool backfill_has_time(const struct backfill_times *t, int64_t at_ms)
+{
+    return backfill_has_all(t) || (t->from_ms <= at_ms && at_ms < t->to_ms);
+}
+
+/* The events that a stretch's batches have: those of `only`, but for times that were counted before. */
+struct backfill_filter {
+    struct backfill_times only;
+    const struct backfill_times *without;
+    size_t without_count;
+};
+
+static inline bool backfill_wants(const struct backfill_filter *f, int64_t at_ms)
+{
+    bool wants = backfill_has_time(&f->only, at_ms);
+    for (size_t i = 0; wants && i < f->without_count; i++)
+        wants = !backfill_has_time(&f->without[i], at_ms);
+    return wants;
+}
+
 /* A report's entries for one partition, as far as they concern the offsets [from, to). */
 struct backfill_span {
     int64_t from, to;
     int64_t since, until;     /* -1: the report counted nothing of it */
     int64_t gap_from, gap_to; /* the gap around the offsets; -1: there is none */
+    struct backfill_times only;
+    int64_t
+        filled_from; /* events of these times were counted from here up to the offsets; -1: they were not */
+    bool is_filled;  /* events of these times were counted of some of the offsets */
 };
 
 /* An entry to write; value -1: to delete. */
@@ -31,7 +70,7 @@ struct backfill_entry {
 
 #define BACKFILL_ENTRIES_MAX 2
 
-struct backfill_span backfill_span(const struct range *r);
+struct backfill_span backfill_span(const struct batch *batch, const struct range *r);
 /* Take one entry of the report and the partition. */
 void backfill_read(struct backfill_span *s, const char *entry, int64_t value);
 /* Get the entries that counting the offsets changes. EX_DATAERR: some of them were counted before. */
@@ -46,6 +85,10 @@ struct backfill_stretch {
     size_t position; /* index in positions */
     int64_t from, to;
     int64_t latest_ms; /* later events were in the future; INT64_MAX: none was */
+    /* First offset of the partition that was counted at all, if the stretch is before it: no report has these
+     * records, and a topic may still hold them. 0: it was counted. */
+    int64_t begun;
+    size_t without, without_count; /* times of which all events were counted, in `times` of the plan */
 };
 
 struct backfill_plan {
@@ -53,8 +96,18 @@ struct backfill_plan {
     size_t position_count;
     struct backfill_stretch *stretches; /* by position, then by offset */
     size_t stretch_count;
+    struct backfill_times *times;
+    struct backfill_times only; /* the times that are to be counted */
 };
 
-/* List what a report did not count. backfill_plan_fini() frees the plan, also after a failure. */
-bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report, struct err *e) MUST_CHECK;
+/* List what a report did not count of events of the times `only` (NULL: of any). backfill_plan_fini() frees
+ * the plan, also after a failure. */
+bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report,
+                   const struct backfill_times *only, struct err *e) MUST_CHECK;
+/* Did the report of `old` count offsets that the report of `plan` did not? *found: some of them. Pre: both
+ * are plans of one moment of a store, of all times. */
+bool backfill_lacks(const struct backfill_plan *plan, const struct backfill_plan *old,
+                    struct backfill_stretch *found);
+/* The events that the stretch lacks. It borrows from the plan. */
+struct backfill_filter backfill_filter(const struct backfill_plan *plan, const struct backfill_stretch *s);
 void backfill_plan_fini(struct backfill_plan *plan);

@@ -52,3 +52,11 @@ bool store_drop(struct store *st, const char *report, int generation, bool dry_r
     return ops_of(st)->drop != NULL ? ops_of(st)->drop(st, report, generation, dry_run, dropped, e)
                                     : refuse(e);
 }
+
+bool store_replace(struct store *st, const char *by, const char *report, bool drops_old,
+                   struct store_replaced *done, struct err *e)
+{
+    return ops_of(st)->replace != NULL
+               ? ops_of(st)->replace(st, by, report, drops_old, done, e)
+               : err_set(e, EX_UNAVAILABLE, "only in an SQLite store a report can take another's place");
+}

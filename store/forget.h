@@ -1,5 +1,6 @@
-/* forget.h - takes counts out of a store: those of one file, or of a generation of a report. `tallyd forget`
- * calls it, on a STORE_WRITE handle (store.h). Every function with a struct err may fail.
+/* forget.h - takes counts out of a store: those of one file, or of a generation of a report; or has another
+ * report take a report's place. `tallyd forget` and `tallyd backfill` call it, on a STORE_WRITE handle
+ * (store.h). Every function with a struct err may fail.
  *
  * Source : after store_forget_begin() the caller counts the file's lines again, and hands over the cells that
  *          were once applied by store_forget().
@@ -28,6 +29,12 @@ struct store_dropped {
     uint64_t series;
 };
 
+/* What store_replace() made. */
+struct store_replaced {
+    int generation; /* of the report now */
+    int replaced;   /* the generation that was the newest before */
+};
+
 /* Any may be NULL: the store does not do it. */
 struct store_forget_ops {
     bool (*begin)(struct store *st, const struct range *of, struct err *e);
@@ -37,6 +44,8 @@ struct store_forget_ops {
     void (*undo)(struct store *st);
     bool (*drop)(struct store *st, const char *report, int generation, bool dry_run,
                  struct store_dropped *dropped, struct err *e);
+    bool (*replace)(struct store *st, const char *by, const char *report, bool drops_old,
+                    struct store_replaced *done, struct err *e);
 };
 
 /* Begin to forget a source, `of` being its stored position. Refuses a source that was also counted in
@@ -63,3 +72,8 @@ void store_forget_undo(struct store *st);
  * not be used for this report afterwards. `dry_run`: only say how much. */
 bool store_drop(struct store *st, const char *report, int generation, bool dry_run,
                 struct store_dropped *dropped, struct err *e) MUST_CHECK;
+/* Make the report `by` the newest generation of `report`, and drop the one before if `drops_old`, in one
+ * commit. Queries see the one or the other. Pre: this handle has neither report. EX_NOINPUT: one of them is
+ * not in the store. */
+bool store_replace(struct store *st, const char *by, const char *report, bool drops_old,
+                   struct store_replaced *done, struct err *e) MUST_CHECK;

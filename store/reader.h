@@ -83,9 +83,12 @@ typedef bool position_fn(void *context, const struct position *position); /* fal
  * beside those of books.h:
  *   report, source  since, until    the offsets between which the report counts this source
  *                   gap.FROM        the offset up to which it did not count, from FROM: not configured then
+ *                   filled.FROM.MS.MS   the offset up to which it counted, from FROM, the events between both
+ *                                   times, in ms; other events only as the other entries say
  *   report          other           events counted in the series `other` (store_cell_count())
  *                   expired.SPAN    the expiry watermark of a resolution, in ms
  *                   late.SPAN       events that came after their time bucket of the resolution had expired
+ *   source          since           of a topic: the offset from which its own books count; not in each store
  *   source          state           of a followed file: enum range_state (aggregate/batch.h)
  *   source          latest.FROM.MS  from FROM up to this offset, events later than MS were rejected as in
  *                                   the future; the entry exists only if there were some */

@@ -10,7 +10,9 @@
 struct account {
     char source[RANGE_SOURCE_BYTES], partition[RANGE_PARTITION_BYTES];
     struct books books;
+    bool *has_times;        /* by report: of some offsets it counts only events of some times */
     int64_t *since, *until; /* by report; -1: the report does not count the partition */
+    int64_t begun;          /* offset from which the source's own books count; 0: from the first */
     bool has_position;
     int64_t next;
 };
@@ -49,7 +51,8 @@ static struct account *need_account(struct accounts *all, const char *source, co
         return c;
     all->list = xgrow(all->list, &all->capacity, all->count + 1, sizeof *all->list);
     c = &all->list[all->count++];
-    *c = (struct account){.since = xcalloc(count + 1, sizeof *c->since),
+    *c = (struct account){.has_times = xcalloc(count + 1, sizeof *c->has_times),
+                          .since = xcalloc(count + 1, sizeof *c->since),
                           .until = xcalloc(count + 1, sizeof *c->until)};
     snprintf(c->source, sizeof c->source, "%s", source);
     snprintf(c->partition, sizeof c->partition, "%s", partition);
@@ -74,6 +77,8 @@ static void read_entry(struct account *c, int report, const char *entry, int64_t
         c->since[report] = value;
     if (report >= 0 && strcmp(entry, "until") == 0)
         c->until[report] = value;
+    if (report >= 0 && strncmp(entry, "filled.", strlen("filled.")) == 0)
+        c->has_times[report] = true;
 }
 
 static bool take_book(void *context, const char *source, const char *partition, const char *report,
@@ -82,6 +87,8 @@ static bool take_book(void *context, const char *source, const char *partition, 
     struct accounts *all = context;
     if (source[0] == '\0')
         return true;
+    if (report[0] == '\0' && strcmp(entry, "since") == 0)
+        need_account(all, source, partition)->begun = value;
     read_entry(need_account(all, source, partition), store_find_report(all->a->store, slice_text(report)),
                entry, value);
     return true;
@@ -109,6 +116,7 @@ static void free_accounts(struct accounts *all)
 {
     for (size_t i = 0; i < all->count; i++) {
         books_fini(&all->list[i].books);
+        free(all->list[i].has_times);
         free(all->list[i].since);
         free(all->list[i].until);
     }
@@ -134,7 +142,8 @@ static void judge_report(struct audit *a, const struct account *c, size_t r)
                     "the books of %s do not balance: parsed %" PRId64 ", counted %" PRId64
                     " + filtered %" PRId64 " + late %" PRId64 "\n",
                     name, of[BOOK_REPORT_PARSED], of[BOOK_COUNTED], of[BOOK_FILTERED], of[BOOK_LATE]);
-    if (of[BOOK_REPORT_PARSED] > c->books.entries[BOOK_PARSED] && (said = say_of(a, c)) != NULL)
+    bool has_more = c->begun > 0 && (c->since[r] < c->begun || c->has_times[r]);
+    if (!has_more && of[BOOK_REPORT_PARSED] > c->books.entries[BOOK_PARSED] && (said = say_of(a, c)) != NULL)
         text_printf(said, "%s was given %" PRId64 " events, of only %" PRId64 " that were parsed\n", name,
                     of[BOOK_REPORT_PARSED], c->books.entries[BOOK_PARSED]);
     if (c->since[r] > c->until[r] && (said = say_of(a, c)) != NULL)

@@ -1,16 +1,13 @@
 #include "verify/kafka.h"
 
 #include "base/mem.h"
-#include "daemon/topic/topic.h"
+#include "daemon/topic/reread.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
-#define MESSAGES_MAX   1024
-#define POLL_MS        100
-#define SCHEMA_POLL_MS 20    /* between two questions for a schema */
-#define SILENCE_MS     30000 /* silence of the cluster after which reading fails */
+#define MESSAGES_MAX 1024
+#define POLL_MS      100
 
 /* A topic as it is now. */
 struct today {
@@ -41,25 +38,6 @@ struct rereader {
     size_t count, open;
 };
 
-/* Find the configured source of a position, and whether its incarnation is the newest. */
-static const struct config_source *find_source(const struct verify *v, const struct position *positions,
-                                               size_t count, const char *source, bool *is_newest)
-{
-    for (size_t i = 0; i < v->config->source_count; i++) {
-        const struct config_source *s = &v->config->sources[i];
-        int newest = 0;
-        if (s->type != SOURCE_KAFKA || topic_incarnation(s->topic, source) == 0)
-            continue;
-        for (size_t k = 0; k < count; k++) {
-            int incarnation = topic_incarnation(s->topic, positions[k].range.source);
-            newest = incarnation > newest ? incarnation : newest;
-        }
-        *is_newest = topic_incarnation(s->topic, source) == newest;
-        return s;
-    }
-    return NULL;
-}
-
 static bool look_at_topic(struct rereader *rr, const struct config_source *source, struct today **topic,
                           struct err *e)
 {
@@ -82,6 +60,10 @@ static int64_t first_offset(const struct verify_part *part, int64_t to)
     for (size_t r = 0; r < part->v->store->report_count; r++) {
         if (part->since[r] >= 0 && part->since[r] < first)
             first = part->since[r];
+    }
+    for (size_t i = 0; i < part->stretch_count; i++) {
+        if (part->stretches[i].is_filled && part->stretches[i].from < first)
+            first = part->stretches[i].from;
     }
     return first;
 }
@@ -164,22 +146,6 @@ static struct reading *find_reading(struct rereader *rr, const rd_kafka_message_
     return NULL;
 }
 
-/* Wait until the schema of the record is known. */
-static bool await_schema(const struct rereader *rr, const struct reading *rd, const struct record *record,
-                         struct err *e)
-{
-    struct registry_figures figures;
-    for (int waited_ms = 0; !chain_knows_schema(rd->chain, record); waited_ms += SCHEMA_POLL_MS) {
-        if (waited_ms > SILENCE_MS) {
-            registry_note(&rr->v->config->registry, &figures);
-            return err_set(e, EX_TEMPFAIL, "a message's schema did not come for %d s: %s", SILENCE_MS / 1000,
-                           figures.why);
-        }
-        nanosleep(&(struct timespec){.tv_nsec = SCHEMA_POLL_MS * 1000000L}, NULL);
-    }
-    return true;
-}
-
 static bool take_message(struct rereader *rr, struct reading *rd, rd_kafka_message_t *m, struct err *e)
 {
     struct record record;
@@ -196,7 +162,7 @@ static bool take_message(struct rereader *rr, struct reading *rd, rd_kafka_messa
     rd->next = m->offset + is_record;
     if (is_record && m->offset < rd->to) {
         kafka_record(m, topic, &record);
-        if (!await_schema(rr, rd, &record, e))
+        if (!reread_await_schema(rr->v->config, rd->chain, &record, e))
             return false;
         verify_record(&rd->part, rd->chain, &record);
     }
@@ -216,10 +182,10 @@ static bool read_all(struct rereader *rr, const struct position *positions, stru
         size_t n = kafka_poll(rr->kafka, messages, MESSAGES_MAX, POLL_MS);
         kafka_wake(rr->kafka);
         silent_ms = n > 0 ? 0 : silent_ms + POLL_MS;
-        if (silent_ms > SILENCE_MS)
+        if (silent_ms > REREAD_SILENCE_MS)
             good = err_set(e, EX_TEMPFAIL,
                            "the cluster has sent nothing for %d s: check that its brokers are reachable",
-                           SILENCE_MS / 1000);
+                           REREAD_SILENCE_MS / 1000);
         for (size_t i = 0; i < n; i++) {
             good = good && take_message(rr, find_reading(rr, messages[i], positions), messages[i], e);
             rd_kafka_message_destroy(messages[i]);
@@ -234,7 +200,7 @@ static bool begin_all(struct rereader *rr, const struct position *positions, str
     for (size_t i = 0; i < count; i++) {
         bool is_newest;
         const struct config_source *source =
-            find_source(rr->v, positions, count, positions[i].range.source, &is_newest);
+            reread_source(rr->v->config, positions, count, positions[i].range.source, &is_newest);
         if (source == NULL || sources[i].is != SOURCE_NOT_GIVEN)
             continue;
         bool good = is_newest ? begin_partition(rr, &positions[i], i, source, &sources[i], e)

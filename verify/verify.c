@@ -45,6 +45,8 @@ static void read_source_entry(struct verify_part *b, const char *entry, int64_t 
     struct verify_stretch s = {.report = -1, .to = value};
     if (sscanf(entry, "latest.%" SCNd64 ".%" SCNd64, &s.from, &s.latest_ms) == 2)
         add_stretch(b, s);
+    if (strcmp(entry, "since") == 0)
+        b->begun = value;
     for (int i = 0; i < BOOK_SOURCE_COUNT; i++) {
         if (strcmp(entry, books_source_name(i, name)) == 0)
             *books_source(&b->stored, i) = value;
@@ -60,6 +62,11 @@ static void read_report_entry(struct verify_part *b, int report, const char *ent
         b->until[report] = value;
     else if (sscanf(entry, "gap.%" SCNd64, &s.from) == 1)
         add_stretch(b, s);
+    else if (sscanf(entry, "filled.%" SCNd64 ".%" SCNd64 ".%" SCNd64, &s.from, &s.filled.from_ms,
+                    &s.filled.to_ms) == 3) {
+        s.is_filled = true;
+        add_stretch(b, s);
+    }
     for (int i = 0; i < BOOK_REPORT_COUNT; i++) {
         if (strcmp(entry, books_report_name(i)) == 0)
             *books_report(&b->stored, (size_t)report, i) = value;
@@ -84,7 +91,7 @@ static const struct verify_stretch *find_stretch(const struct verify_part *b, in
 {
     for (size_t i = 0; i < b->stretch_count; i++) {
         const struct verify_stretch *s = &b->stretches[i];
-        if (s->report == report && offset >= s->from && offset < s->to)
+        if (s->report == report && !s->is_filled && offset >= s->from && offset < s->to)
             return s;
     }
     return NULL;
@@ -97,10 +104,26 @@ static bool is_counted(const struct verify_part *b, size_t r, int64_t offset)
            find_stretch(b, (int)r, offset) == NULL;
 }
 
-/* Was an event in the future when it was counted? If the batch had no such event, this one was not. */
+/* Does it count an event of this time at this offset? */
+static bool is_event_counted(const struct verify_part *b, size_t r, int64_t offset, int64_t at_ms)
+{
+    bool is = is_counted(b, r, offset);
+    for (size_t i = 0; !is && i < b->stretch_count; i++) {
+        const struct verify_stretch *s = &b->stretches[i];
+        is = s->is_filled && s->report == (int)r && offset >= s->from && offset < s->to &&
+             at_ms >= s->filled.from_ms && at_ms < s->filled.to_ms;
+    }
+    return is;
+}
+
+/* Was an event in the future when it was counted? If the batch had no such event, this one was not. Before
+ * the books of the source begin, the record's own time judges. */
 static bool was_future(const struct verify_part *b, int64_t at_ms, const struct record *r)
 {
     const struct verify_stretch *s = find_stretch(b, -1, r->offset);
+    if (r->offset < b->begun)
+        return r->timestamp_ms >= 0 &&
+               at_ms > record_latest(r, INT64_MIN, b->v->config->limits.future_max_ms);
     return s != NULL && at_ms > record_latest(r, s->latest_ms, b->v->config->limits.future_max_ms);
 }
 
@@ -130,10 +153,12 @@ static void recount_one(struct verify_part *b, const struct event *ev, struct re
         ev = NULL;
     }
     v->events++;
-    ++*books_source(&b->recounted, BOOK_CONSUMED);
-    ++*books_source(&b->recounted, ev != NULL ? BOOK_PARSED : BOOK_REJECTED + (int)why.reason);
+    if (offset >= b->begun) {
+        ++*books_source(&b->recounted, BOOK_CONSUMED);
+        ++*books_source(&b->recounted, ev != NULL ? BOOK_PARSED : BOOK_REJECTED + (int)why.reason);
+    }
     for (size_t r = 0; ev != NULL && r < v->store->report_count; r++) {
-        if (!is_counted(b, r, offset))
+        if (!is_event_counted(b, r, offset, ev->at_ms))
             continue;
         ++*books_report(&b->recounted, r, BOOK_REPORT_PARSED);
         ++*books_report(&b->recounted, r, recount_add(&v->recounts[r], ev) ? BOOK_COUNTED : BOOK_FILTERED);

@@ -23,7 +23,7 @@
 
 #include "config/config.h"
 #include "ingest/decode/chain.h"
-#include "store/reader.h"
+#include "store/backfill.h"
 #include "verify/recount.h"
 
 #include <stdio.h>
@@ -58,6 +58,8 @@ struct verify_source {
 
 /* An exception that the books name for the records of [from, to). */
 struct verify_stretch {
+    bool is_filled; /* the report counts those of `filled` nevertheless */
+    struct backfill_times filled;
     int report; /* report that does not count them; -1: records later than latest_ms were in the future */
     int64_t from, to, latest_ms;
 };
@@ -67,6 +69,7 @@ struct verify_part {
     struct verify *v;
     const struct range *range;
     struct books stored, recounted;
+    int64_t begun;          /* offset from which its own books count; only reports count before it */
     int64_t *since, *until; /* by report; since -1: the report does not count this source */
     struct verify_stretch *stretches;
     size_t stretch_count, stretch_capacity;

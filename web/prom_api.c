@@ -144,7 +144,8 @@ static bool note_missed(struct call *c, const struct eval_question *q, const str
         struct text note = {0};
         if (!a->begins_empty[r])
             continue;
-        good = missed_find(c->store, r, &c->api->missed, clock_wall_ms(c->api->clock), &missed, e);
+        const struct backfill_times of = {q->from_ms, q->to_ms};
+        good = missed_find(c->store, r, &of, &c->api->missed, clock_wall_ms(c->api->clock), &missed, e);
         if (good && missed.sources > 0) {
             missed_note(&missed, slice_text(c->store->reports[r].name), &note);
             text_putc(&c->notes, ',');

@@ -26,8 +26,21 @@ void lanes_abandon(struct lanes *ls, atomic_bool *abandon)
     pthread_mutex_unlock(&ls->lock);
 }
 
+/* Drop events that the filter does not want. */
+static void filter_events(struct lane *l)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->event_count; i++) {
+        if (backfill_wants(l->filter, l->events[i].at_ms))
+            l->events[kept++] = l->events[i];
+    }
+    l->event_count = kept;
+}
+
 void lane_add(struct lane *l)
 {
+    if (UNLIKELY(l->filter != NULL))
+        filter_events(l);
     shard_add(l->shard, l->events, l->event_count);
     l->event_count = 0;
     l->is_full_of_raw = shard_is_full_of_raw(l->shard);
@@ -56,7 +69,9 @@ void lane_record(struct lane *l, struct chain *chain, const struct record *r)
         if (what == CHAIN_END)
             break;
         if (UNLIKELY(what == CHAIN_DIRECTIVE)) {
-            shard_note_directive(l->shard);
+            /* It has no time: it counts with all events that are left, not with those of some times. */
+            if (l->filter == NULL || backfill_has_all(&l->filter->only))
+                shard_note_directive(l->shard);
             continue;
         }
         if (what == CHAIN_EVENT && UNLIKELY(ev->at_ms > latest_ms)) {

@@ -16,6 +16,7 @@
 #include "ingest/decode/decoder.h"
 #include "ingest/file/reader.h"
 #include "stats/heartbeat.h"
+#include "store/backfill.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -40,6 +41,7 @@ struct lane {
     struct heartbeat *heartbeat; /* NULL: no heartbeat */
     lane_reject_fn *reject;
     void *context;
+    const struct backfill_filter *filter;  /* other events are left out; NULL: none is */
     int64_t latest_ms, future_max_ms;      /* events later than record_latest() are rejected */
     struct event events[SHARD_EVENTS_MAX]; /* decoded, not yet added */
     size_t event_count;

@@ -123,6 +123,12 @@ void pipeline_set_decode(struct pipeline *p, const struct decode *d, const struc
         worker_set_decode(&p->workers[i], d, constants);
 }
 
+void pipeline_set_filter(struct pipeline *p, const struct backfill_filter *filter)
+{
+    for (size_t i = 0; i < p->options.threads; i++)
+        p->workers[i].lane.filter = filter;
+}
+
 const struct pipeline_progress *pipeline_progress(const struct pipeline *p)
 {
     return &p->progress;
@@ -320,7 +326,9 @@ static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range
                           .parts = parts,
                           .part_count = collect(p, number, workers),
                           .backfills = p->options.backfills,
-                          .report = p->options.report};
+                          .report = p->options.report,
+                          .only_from_ms = p->options.only.from_ms,
+                          .only_to_ms = p->options.only.to_ms};
     range.from = s->from;
     range.to = s->to;
     range.tail_hash = s->tail_hash;

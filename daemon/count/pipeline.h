@@ -25,6 +25,7 @@
 #include "ingest/decode/constants.h"
 #include "ingest/decode/decode.h"
 #include "ingest/file/reader.h"
+#include "store/backfill.h"
 #include "store/store.h"
 
 #include <stdatomic.h>
@@ -53,6 +54,7 @@ struct pipeline_options {
      * range's latest_ms were in the future. */
     bool backfills;
     size_t report;
+    struct backfill_times only; /* count only the events of these times */
     /* NULL, or applies the batches with `context`, each until it is durable: the store of pipeline_new() is
      * NULL then, shard.late_ms is the caller's, and shards have the numbers from first_shard on. */
     bool (*apply)(void *context, const struct batch *batch, struct err *e);
@@ -77,6 +79,9 @@ void pipeline_free(struct pipeline *p);
 /* Change decoding, constant fields (NULL: none) and raw events between two runs. Borrowed by the next run. */
 void pipeline_set_decode(struct pipeline *p, const struct decode *d, const struct constants *constants,
                          const struct raw *raw);
+
+/* Leave events out that the filter does not want. Borrowed by the next runs. */
+void pipeline_set_filter(struct pipeline *p, const struct backfill_filter *filter);
 
 /* Count `reader` from its current offset. `range` names the source (source, partition, label); its from, to
  * and tail are set here. pipeline_progress() then says what this run did; pipeline_free() frees it. */

@@ -258,6 +258,7 @@ static bool backfill(struct desk *d, const struct handover_request *rq, int log_
     const struct desk_backfill options = {.engine = d->options.engine,
                                           .positions = st,
                                           .report = rq->report,
+                                          .only = rq->only,
                                           .path = rq->path,
                                           .fd = log_fd,
                                           .decode = rq->decode[0] != '\0' ? &decode : NULL,
@@ -266,6 +267,32 @@ static bool backfill(struct desk *d, const struct handover_request *rq, int log_
     if (fstat(log_fd, &status) == 0)
         waiting.raw_size = status.st_size;
     return (options.decode == NULL || parse_decode(d, rq, &decode, e)) && desk_backfill(&options, done, e);
+}
+
+/* Backfill from topics. */
+static void serve_topics(struct desk *d, const struct handover_request *rq, struct store *st)
+{
+    struct backfilling waiting = {.desk = d};
+    const struct desk_backfill options = {.engine = d->options.engine,
+                                          .positions = st,
+                                          .report = rq->report,
+                                          .only = rq->only,
+                                          .go_on = go_on,
+                                          .context = &waiting};
+    struct err e = {0};
+    struct text said = {0};
+    struct handover_reply *rp = xcalloc(1, sizeof *rp);
+    char report[LOG_QUOTE_BYTES];
+    log_info("backfill_begun", "report=%s source=topics", log_quote(rq->report, report));
+    bool good = d->options.refill(&options, &said, &rp->consumed, &e);
+    rp->what = good ? HANDOVER_DONE : HANDOVER_FAILED;
+    rp->error = e;
+    snprintf(rp->text, sizeof rp->text, "%s", said.ptr != NULL ? said.ptr : "");
+    (void)!handover_send_reply(d->clients[0], rp, &d->end);
+    log_info("backfill_ended", "report=%s source=topics records=%" PRId64 " status=%d", report, rp->consumed,
+             good ? 0 : e.code);
+    text_fini(&said);
+    free(rp);
 }
 
 /* It takes over log_fd. */
@@ -311,8 +338,11 @@ static void serve(struct desk *d)
     if (handover_take_request(d->clients[0], rq, &log_fd, &d->end)) {
         if (!check_config(d, rq, &e) ||
             (st = store_open(d->options.store_url, STORE_READ, NULL, 0, &e)) == NULL) {
-            close(log_fd);
+            if (log_fd >= 0)
+                close(log_fd);
             refuse(d, &e);
+        } else if (rq->topics) {
+            serve_topics(d, rq, st);
         } else {
             (rq->report[0] != '\0' ? serve_backfill : import)(d, rq, log_fd, st);
         }

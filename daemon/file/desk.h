@@ -31,6 +31,7 @@ struct handed {
 };
 
 struct desk;
+struct desk_backfill;
 struct engine;
 
 struct desk_options {
@@ -39,6 +40,8 @@ struct desk_options {
     const char *store_url;
     size_t line_max;
     const atomic_bool *stop; /* ends all waits */
+    /* Backfills a report from all topics (daemon/topic/refill.h). `said` receives a line for each part. */
+    bool (*refill)(const struct desk_backfill *d, struct text *said, int64_t *records, struct err *e);
 };
 
 /* NULL on failure. Pre: the store is open for writing. */

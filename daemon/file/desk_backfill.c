@@ -1,18 +1,12 @@
 #include "daemon/file/desk_backfill.h"
 
-#include "base/check.h"
-#include "base/mem.h"
+#include "daemon/lend.h"
 #include "daemon/setup.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 struct lending {
     const struct desk_backfill *desk;
-    size_t report;               /* index in the engine's store */
-    struct pipeline *pipeline;   /* counts that report alone */
-    struct part_report *reports; /* a part for the engine's store: empty but for the report */
-    struct books books;          /* likewise */
+    struct lend lend;
+    struct pipeline *pipeline; /* counts the report alone */
     atomic_bool stop;
 };
 
@@ -31,24 +25,10 @@ static bool may_wait(void *context)
     return !atomic_load(&l->stop);
 }
 
-/* Lend the engine a batch of the pipeline, as one of all reports of its store. */
 static bool lend(void *context, const struct batch *batch, struct err *e)
 {
     struct lending *l = context;
-    struct batch whole = *batch;
-    struct part part, *parts = &part;
-    ASSERT(batch->part_count <= 1 && batch->range_count == 1);
-    for (int i = 0; i < BOOK_REPORT_COUNT; i++)
-        *books_report(&l->books, l->report, i) = batch->books->entries[BOOK_SOURCE_COUNT + i];
-    whole.books = &l->books;
-    if (batch->part_count == 1) {
-        part = *batch->parts[0];
-        l->reports[l->report] = part.reports[0];
-        part.report_count = l->books.report_count;
-        part.reports = l->reports;
-        whole.parts = &parts;
-    }
-    return engine_lend(l->desk->engine, &whole, may_wait, l, e);
+    return lend_apply(&l->lend, batch, e);
 }
 
 static void open_pipeline(struct lending *l)
@@ -59,31 +39,39 @@ static void open_pipeline(struct lending *l)
     options.decode = setup_decode(en->options.config, NULL, NULL);
     options.stripe_ms = DESK_BACKFILL_MS;
     options.shard = backfill_limits(en->options.config);
-    options.shard.late_ms = &en->late_ms[l->report];
+    options.shard.late_ms = &en->late_ms[l->lend.report];
     options.backfills = true;
-    options.report = l->report;
+    options.report = l->lend.report;
+    options.only = l->desk->only;
     options.apply = lend;
     options.first_shard = (uint32_t)en->options.threads;
     options.stop = &l->stop;
     options.tick = tick;
     options.context = l;
-    l->pipeline = pipeline_new(NULL, &st->reports[l->report], 1, &options);
-    l->reports = xcalloc(st->report_count, sizeof *l->reports);
-    for (size_t i = 0; i < st->report_count; i++)
-        l->reports[i].cells.stride = report_cell_bytes(&st->reports[i]);
-    books_init(&l->books, st->report_count);
+    l->pipeline = pipeline_new(NULL, &st->reports[l->lend.report], 1, &options);
+    lend_init(&l->lend);
+}
+
+bool desk_find_report(const struct desk_backfill *d, size_t *counted, size_t *stored, struct err *e)
+{
+    const struct slice name = slice_text(d->report);
+    int of_engine = store_find_report(d->engine->options.store, name);
+    int of_positions = store_find_report(d->positions, name);
+    *counted = (size_t)of_engine;
+    *stored = (size_t)of_positions;
+    return (of_engine >= 0 && of_positions >= 0) ||
+           err_set(e, EX_CONFIG, "the daemon that writes this store has no report \"%s\"", d->report);
 }
 
 bool desk_backfill(const struct desk_backfill *d, struct backfilled *done, struct err *e)
 {
-    const struct slice name = slice_text(d->report);
-    int report = store_find_report(d->engine->options.store, name);
-    int stored = store_find_report(d->positions, name);
-    struct lending l = {.desk = d, .report = (size_t)report};
+    struct lending l = {.desk = d};
     struct backfill_plan plan;
-    if (report < 0 || stored < 0)
-        return err_set(e, EX_CONFIG, "the daemon that writes this store has no report \"%s\"", d->report);
-    bool good = backfill_plan(&plan, d->positions, (size_t)stored, e);
+    size_t stored;
+    l.lend = (struct lend){.engine = d->engine, .may_wait = may_wait, .context = &l};
+    if (!desk_find_report(d, &l.lend.report, &stored, e))
+        return false;
+    bool good = backfill_plan(&plan, d->positions, stored, &d->only, e);
     if (good) {
         open_pipeline(&l);
         struct backfill b = {.config = d->engine->options.config,
@@ -98,8 +86,7 @@ bool desk_backfill(const struct desk_backfill *d, struct backfilled *done, struc
                               "the daemon has stopped: what was counted stays, run the same command again to "
                               "resume");
         pipeline_free(l.pipeline);
-        free(l.reports);
-        books_fini(&l.books);
+        lend_fini(&l.lend);
     }
     backfill_plan_fini(&plan);
     return good;

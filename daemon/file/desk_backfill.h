@@ -17,6 +17,7 @@ struct desk_backfill {
     struct engine *engine;
     struct store *positions;     /* a STORE_READ handle of the engine's store */
     const char *report;          /* its name */
+    struct backfill_times only;  /* count only events of these times */
     const char *path;            /* of the file */
     int fd;                      /* the file, open; borrowed */
     const struct decode *decode; /* NULL: as configured for the file */
@@ -26,4 +27,7 @@ struct desk_backfill {
 };
 
 /* EX_CONFIG: the daemon has no such report. */
+bool desk_find_report(const struct desk_backfill *d, size_t *counted, size_t *stored,
+                      struct err *e) MUST_CHECK;
+/* Count the file. Fails as desk_find_report() does, too. */
 bool desk_backfill(const struct desk_backfill *d, struct backfilled *done, struct err *e) MUST_CHECK;

@@ -107,6 +107,8 @@ bool handover_send_request(int fd, const struct handover_request *rq, int log_fd
     *c = (struct cmsghdr){
         .cmsg_len = CMSG_LEN(sizeof log_fd), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
     memcpy(CMSG_DATA(c), &log_fd, sizeof log_fd);
+    if (log_fd < 0)
+        m.msg_controllen = 0;
     return wait_for(fd, POLLOUT, HANDOVER_SILENT_MS, NULL) &&
            sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)sizeof *rq;
 }
@@ -114,7 +116,8 @@ bool handover_send_request(int fd, const struct handover_request *rq, int log_fd
 /* Texts come from another process. */
 static bool is_request(const struct handover_request *rq)
 {
-    return memcmp(rq->magic, HANDOVER_MAGIC, sizeof rq->magic) == 0 && rq->path[0] == '/' &&
+    return memcmp(rq->magic, HANDOVER_MAGIC, sizeof rq->magic) == 0 &&
+           (rq->topics ? rq->report[0] != '\0' : rq->path[0] == '/') &&
            memchr(rq->path, '\0', sizeof rq->path) != NULL &&
            memchr(rq->decode, '\0', sizeof rq->decode) != NULL &&
            memchr(rq->source_id, '\0', sizeof rq->source_id) != NULL &&
@@ -146,7 +149,8 @@ bool handover_take_request(int fd, struct handover_request *rq, int *log_fd, con
     if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
         c->cmsg_len == CMSG_LEN(sizeof *log_fd))
         memcpy(log_fd, CMSG_DATA(c), sizeof *log_fd);
-    if (n == (ssize_t)sizeof *rq && is_request(rq) && *log_fd >= 0 && is_log(*log_fd))
+    if (n == (ssize_t)sizeof *rq && is_request(rq) &&
+        (rq->topics ? *log_fd < 0 : *log_fd >= 0 && is_log(*log_fd)))
         return true;
     if (*log_fd >= 0)
         close(*log_fd);

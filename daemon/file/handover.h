@@ -21,11 +21,12 @@
 #include "aggregate/batch.h"
 #include "aggregate/report.h"
 #include "base/err.h"
+#include "store/backfill.h"
 
 #include <limits.h>
 #include <stdatomic.h>
 
-#define HANDOVER_MAGIC        "tallyd import 2"
+#define HANDOVER_MAGIC        "tallyd import 3"
 #define HANDOVER_DECODE_BYTES 1024
 #define HANDOVER_TEXT_BYTES   32768
 /* A peer that is silent for so long is given up. Finding a position in a packed file takes a while. */
@@ -39,8 +40,10 @@ struct handover_request {
     char decode[HANDOVER_DECODE_BYTES]; /* as --decode has it; "": as the daemon's configuration says */
     char source_id[RANGE_SOURCE_BYTES]; /* "": by content */
     char report[REPORT_NAME_BYTES];     /* "": import; else backfill the report of this name */
+    struct backfill_times only;         /* backfill only events of these times */
     uint64_t config;                    /* config_fingerprint() of what the importer was given; 0: nothing */
     bool takes_last_line, insists;      /* --last-line, --force */
+    bool topics; /* backfill the report from the daemon's topics; no log, `path` is "" */
 };
 
 enum handover_what { HANDOVER_WAITING, HANDOVER_READING, HANDOVER_DONE, HANDOVER_FAILED };
@@ -63,8 +66,9 @@ int handover_listen(const char *store_url, struct err *e) MUST_CHECK;
 void handover_unlisten(const char *store_url);
 
 /* Each returns false if the peer is gone, is silent for too long, or *stop becomes true (NULL: never). */
+/* log_fd -1: there is none. */
 bool handover_send_request(int fd, const struct handover_request *rq, int log_fd) MUST_CHECK;
-/* *log_fd: the log, open for reading, which is the caller's now; -1 on failure. */
+/* *log_fd: the log, open for reading, which is the caller's now; -1 on failure, and if topics are wanted. */
 bool handover_take_request(int fd, struct handover_request *rq, int *log_fd,
                            const atomic_bool *stop) MUST_CHECK;
 bool handover_send_reply(int fd, const struct handover_reply *rp, const atomic_bool *stop) MUST_CHECK;

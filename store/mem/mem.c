@@ -238,6 +238,8 @@ static void apply_range(struct mem *m, const struct range *range, const struct b
         m->positions =
             xgrow(m->positions, &m->position_capacity, m->position_count + 1, sizeof *m->positions);
         p = &m->positions[m->position_count++];
+        if (range->partition[0] != '\0')
+            book_set(m, range, "", "since", range->from);
     }
     p->range = *range;
     p->range.from = 0;
@@ -253,12 +255,13 @@ static void apply_range(struct mem *m, const struct range *range, const struct b
 }
 
 /* May the report count the range, which is before the position? `writes`: note that it did. */
-static bool backfill_range(struct mem *m, const struct range *range, const char *report, bool writes,
+static bool backfill_range(struct mem *m, const struct batch *batch, const struct range *range, bool writes,
                            struct err *e)
 {
+    const char *report = m->reports[batch->report].name;
     struct backfill_entry entries[BACKFILL_ENTRIES_MAX];
     size_t count;
-    struct backfill_span span = backfill_span(range);
+    struct backfill_span span = backfill_span(batch, range);
     for (size_t i = 0; i < m->book_count; i++) {
         const struct book *b = &m->books[i];
         if (strcmp(b->source, range->source) == 0 && strcmp(b->partition, range->partition) == 0 &&
@@ -281,9 +284,8 @@ static bool check_range(struct mem *m, const struct batch *batch, const struct r
 {
     const struct position *p = find_position(m, range);
     if (batch->backfills)
-        return p != NULL && range->to <= p->range.to
-                   ? backfill_range(m, range, m->reports[batch->report].name, false, e)
-                   : backfill_ahead(range, e);
+        return p != NULL && range->to <= p->range.to ? backfill_range(m, batch, range, false, e)
+                                                     : backfill_ahead(range, e);
     return p == NULL || p->range.to == range->from ||
            err_set(e, EX_DATAERR,
                    "%s: a batch from offset %" PRId64 " does not continue what is counted up to %" PRId64,
@@ -309,10 +311,12 @@ static bool mem_apply(struct store *st, const struct batch *batch, struct err *e
         const struct range *range = &batch->ranges[i];
         if (!batch->backfills)
             apply_range(m, range, &batch->books[i]);
-        else if (!backfill_range(m, range, m->reports[batch->report].name, true, e))
+        else if (!backfill_range(m, batch, range, true, e))
             return false;
         else
             add_report_books(m, range, &batch->books[i]);
+        if (batch->begun > 0)
+            book_set(m, range, "", "since", batch->begun);
     }
     return true;
 }

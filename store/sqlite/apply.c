@@ -182,6 +182,20 @@ static bool apply_report(struct sqlite_store *st, size_t report, const struct ba
                                 : rows_write_folded(st, report, ROWS_ADD, e);
 }
 
+/* Note where a topic's partition is first counted: a daemon begins it with an empty range. */
+static bool note_begun(struct sqlite_store *st, const struct range *r, struct err *e)
+{
+    sqlite3_stmt *s = st->position_get;
+    if (r->partition[0] == '\0' || r->from < r->to)
+        return true;
+    sqlite_bind_source(s, r->source, r->partition);
+    int rc = sqlite3_step(s);
+    sqlite3_reset(s);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return sqlite_fail(st, e, "reading the position");
+    return rc == SQLITE_ROW || put_book(st, st->book_set, r, 0, "since", r->from, e);
+}
+
 static bool apply_range(struct sqlite_store *st, const struct range *range, const struct books *books,
                         struct err *e)
 {
@@ -198,7 +212,7 @@ static bool apply_range(struct sqlite_store *st, const struct range *range, cons
     if (range->state != RANGE_UNCHANGED &&
         !put_book(st, st->book_set, range, 0, STORE_STATE_ENTRY, range->state, e))
         return false;
-    return sqlite_put_position(st, range, e);
+    return note_begun(st, range, e) && sqlite_put_position(st, range, e);
 }
 
 static bool read_span(struct sqlite_store *st, const struct range *r, int64_t report,
@@ -206,7 +220,6 @@ static bool read_span(struct sqlite_store *st, const struct range *r, int64_t re
 {
     sqlite3_stmt *s = st->book_list;
     int rc;
-    *span = backfill_span(r);
     sqlite_bind_source(s, r->source, r->partition);
     sqlite3_bind_int64(s, 3, report);
     while ((rc = sqlite3_step(s)) == SQLITE_ROW)
@@ -226,11 +239,15 @@ static bool delete_book(struct sqlite_store *st, const struct range *r, int64_t 
 }
 
 /* Note that the report has counted a range before the position. */
-static bool backfill_range(struct sqlite_store *st, const struct range *r, int64_t report, struct err *e)
+static bool backfill_range(struct sqlite_store *st, const struct batch *batch, const struct range *r,
+                           struct err *e)
 {
-    struct backfill_span span;
+    struct backfill_span span = backfill_span(batch, r);
     struct backfill_entry entries[BACKFILL_ENTRIES_MAX];
     size_t count;
+    const int64_t report = st->tables[batch->report].id;
+    if (batch->begun > 0 && !put_book(st, st->book_set, r, 0, "since", batch->begun, e))
+        return false;
     if (!read_span(st, r, report, &span, e) || !backfill_change(&span, entries, &count, e))
         return err_prefix(e, "%s", r->label);
     for (size_t i = 0; i < count; i++) {
@@ -256,7 +273,7 @@ static bool apply_all(struct sqlite_store *st, const struct batch *batch, struct
     for (size_t i = 0; i < batch->range_count; i++) {
         const struct range *range = &batch->ranges[i];
         bool good = !batch->backfills ? apply_range(st, range, &batch->books[i], e)
-                                      : backfill_range(st, range, st->tables[batch->report].id, e) &&
+                                      : backfill_range(st, batch, range, e) &&
                                             add_report_books(st, range, &batch->books[i], e);
         if (!good)
             return false;

@@ -1,4 +1,5 @@
-/* Takes a file's counts out again, in one transaction; drops a generation of a report. */
+/* Takes a file's counts out again, in one transaction; drops a generation of a report, or has another report
+ * take its place. */
 #include "base/failpoint.h"
 #include "store/sqlite/internal.h"
 
@@ -203,6 +204,66 @@ bool sqlite_drop(struct store *base, const char *report, int generation, bool dr
         good = good && sqlite_commit(st, e);
     }
     if (!good || dry_run)
+        sqlite_undo(st);
+    return good;
+}
+
+/* The newest generation of a report. Fails if `alone` and there is an older one. */
+static bool find_newest(struct sqlite_store *st, const char *name, bool alone, int64_t *id, int *generation,
+                        struct err *e)
+{
+    sqlite3_stmt *s;
+    if (!sqlite_prepare(st, &s, e, "SELECT id, max(generation), count(*) FROM report WHERE name = ?"))
+        return false;
+    sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
+    int rc = sqlite3_step(s);
+    int count = rc == SQLITE_ROW ? sqlite3_column_int(s, 2) : 0;
+    *id = count > 0 ? sqlite3_column_int64(s, 0) : 0;
+    *generation = count > 0 ? sqlite3_column_int(s, 1) : 0;
+    sqlite3_finalize(s);
+    if (rc != SQLITE_ROW)
+        return sqlite_fail(st, e, "reading the reports");
+    if (count == 0)
+        return err_set(e, EX_NOINPUT, "%s has no report \"%s\"", st->path, name);
+    return !alone || count == 1 ||
+           err_set(e, EX_CONFIG, "%s has %d generations: `tallyd forget` drops the older ones first", name,
+                   count);
+}
+
+/* Give a report another name and generation. */
+static bool rename_report(struct sqlite_store *st, int64_t id, const char *name, int generation,
+                          struct err *e)
+{
+    sqlite3_stmt *s;
+    if (!sqlite_prepare(st, &s, e, "UPDATE report SET name = ?, generation = ? WHERE id = ?"))
+        return false;
+    sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
+    sqlite3_bind_int(s, 2, generation);
+    sqlite3_bind_int64(s, 3, id);
+    bool good = sqlite_run(st, s, e, "renaming a report");
+    sqlite3_finalize(s);
+    return good;
+}
+
+bool sqlite_replace(struct store *base, const char *by, const char *report, bool drops_old,
+                    struct store_replaced *done, struct err *e)
+{
+    struct sqlite_store *st = sqlite_of(base);
+    int64_t old_id, id;
+    int generation;
+    if (!sqlite_begin(st, e))
+        return false;
+    bool good = find_newest(st, report, false, &old_id, &done->replaced, e) &&
+                find_newest(st, by, true, &id, &generation, e);
+    done->generation = done->replaced + 1;
+    good = good && rename_report(st, id, report, done->generation, e) &&
+           (!drops_old || drop_tables(st, old_id, e));
+    if (good)
+        failpoint(FAILPOINT_REPLACE_BEFORE_COMMIT);
+    good = good && sqlite_commit(st, e);
+    if (good)
+        failpoint(FAILPOINT_REPLACE_AFTER_COMMIT);
+    else
         sqlite_undo(st);
     return good;
 }

@@ -267,6 +267,8 @@ bool sqlite_forget_end(struct store *base, const struct range *of, struct err *e
 void sqlite_forget_undo(struct store *base);
 bool sqlite_drop(struct store *base, const char *report, int generation, bool dry_run,
                  struct store_dropped *dropped, struct err *e);
+bool sqlite_replace(struct store *base, const char *by, const char *report, bool drops_old,
+                    struct store_replaced *done, struct err *e);
 bool sqlite_apply(struct store *base, const struct batch *batch, struct err *e);
 bool sqlite_housekeep(struct store *base, bool all, struct err *e);
 bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct expired *expired,

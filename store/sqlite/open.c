@@ -376,7 +376,8 @@ static const struct store_forget_ops forget_ops = {.begin = sqlite_forget_begin,
                                                    .take = sqlite_forget,
                                                    .end = sqlite_forget_end,
                                                    .undo = sqlite_forget_undo,
-                                                   .drop = sqlite_drop};
+                                                   .drop = sqlite_drop,
+                                                   .replace = sqlite_replace};
 
 static const struct store_writer_ops writer_ops = {.forget = &forget_ops,
                                                    .apply = sqlite_apply,

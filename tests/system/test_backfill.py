@@ -6,11 +6,14 @@ The judge is a recount of all lines by Python, and `tallyd verify`. TALLYD_ROUND
 (12 by default). The seed is printed; TALLYD_SEED repeats a run.
 """
 
+import calendar
+import collections
 import contextlib
 import gzip
 import json
 import os
 import re
+import sqlite3
 import threading
 import time
 import unittest
@@ -157,6 +160,183 @@ class Backfill(BackfillCase):
                                  store=store, status=None) for step in ("day", "hour")] for store in ("one.db", "tallyd.db")]
         self.assertEqual(*answers)
         self.tallied("verify", "a.log", config="keep.yaml")
+
+
+def stamp(minute):
+    return time.strftime("%Y-%m-%dT%H:%M:00Z", time.gmtime(1767225600 + 60 * minute))
+
+
+def within(lines, *ranges):
+    """The lines whose own time is in one of these ranges of minutes."""
+    def minute(line):
+        at = time.strptime(line.split(b"[")[1].split(b"]")[0].decode(), "%d/%b/%Y:%H:%M:%S +0000")
+        return (calendar.timegm(at) - 1767225600) // 60
+    kept = [line for line in lines.splitlines(keepends=True)
+            if b"[" in line and b"/future" not in line and any(begin <= minute(line) < end for begin, end in ranges)]
+    return b"".join(kept)
+
+
+class Times(BackfillCase):
+    """`--from` and `--to`: only events of these times, by their own time; the others count later, or never."""
+
+    def pages(self, lines, store="tallyd.db"):
+        paths = collections.Counter()
+        for (report, _, series), (hits, _) in recount(lines).items():
+            paths.update({series: hits} if report == "pages" else {})
+        found = {(row["path"], row["status"]): int(row["value"]) for row in self.rows("pages", "--top", "10000", store=store)}
+        self.assertEqual(dict(paths), found)
+
+    def range(self, first=0, last=60 * 24 * 40):
+        begin, end = sorted(self.dice.sample(range(first, last), 2))
+        return begin, end
+
+    def fill(self, span, *arguments, **options):
+        return self.tallied("backfill", "pages", "--from", stamp(span[0]), "--to", stamp(span[1]), *arguments, **options)
+
+    def test_any_ranges_in_any_order_and_then_the_rest(self):
+        """They overlap, files grow in between, what counts is killed."""
+        for n in range(ROUNDS):
+            store, whole, spans = f"{n}.db", b"", []
+            with self.subTest(round=n):
+                for step in range(self.dice.randrange(1, 4)):
+                    lines = log(self.dice, self.dice.randrange(1, 4000))
+                    whole += lines
+                    self.append(f"{n}.log", lines)
+                    self.tallied("import", "-q", f"{n}.log", config="alone.yaml", store=store)
+                    spans = [self.range()] + spans[:self.dice.randrange(2)]
+                    for span in spans:
+                        if self.dice.random() < 0.5:
+                            self.fill(span, "-q", config="small.yaml", store=store, status=None,
+                                      env=dying_at(draw_death(self.dice, failpoints("store."), 4)))
+                            self.assertIn(self.status, (EX_OK, -9), self.err)
+                    # Killed ones go on; then all that there is has these times.
+                    for span in spans:
+                        self.fill(span, "-q", config="small.yaml", store=store)
+                    if step == 0:
+                        self.pages(within(whole, *spans), store=store)
+                    self.tallied("verify", f"{n}.log", store=store)
+                self.backfill("-q", config="small.yaml", store=store)
+                self.check(whole, store=store)
+                self.tallied("verify", f"{n}.log", store=store)
+                self.assertNotIn("lines", self.fill(self.range(), store=store))
+                self.tallied("import", "-q", f"{n}.log", config="tallyd.yaml", store=store)
+                self.check(whole, store=store)
+
+    def test_books_and_answers_say_what_was_filled(self):
+        day = 60 * 24
+        old, new = log(self.dice, 2000, (0, day * 10)), log(self.dice, 500, (day * 20, day * 25))
+        self.count("a.log", old, "alone.yaml")
+        self.count("a.log", new, "tallyd.yaml")
+        said = self.fill((day * 2, day * 5), "--dry-run")
+        self.assertIn(f"a.log: bytes 0 to {len(old):,}", said)
+        self.assertIn("has counted all of these times", self.fill((day * 2, day * 5)))
+        self.assertIn("has counted all of these times", self.fill((day * 3, day * 4), "--dry-run"))
+        self.assertIn("did not count", self.tallied("backfill", "pages", "--dry-run"))
+        with sqlite3.connect(self.path("tallyd.db")) as db:
+            books = dict(db.execute("SELECT entry, value FROM book WHERE report = (SELECT id FROM report WHERE name = 'pages') AND source != ''"))
+        begin = 1767225600000
+        self.assertEqual(len(old), books[f"filled.0.{begin + 2 * 86400000}.{begin + 5 * 86400000}"])
+        self.assertEqual(len(old), books["since"])
+        note = "; of these it has only events from 2026-01-03T00:00:00Z to 2026-01-06T00:00:00Z"
+        for told, span in ((True, ("2026-01-01", "2026-01-20")), (True, ("2026-01-07", "2026-01-09")), (False, ("2026-01-03", "2026-01-06"))):
+            self.tallied("query", "pages", "--from", span[0], "--to", span[1], "--step", "day", "--filter", "path=/none")
+            self.assertEqual(told, "was not configured" in self.err, (span, self.err))
+            self.assertEqual(told, note in self.err, (span, self.err))
+        self.pages(within(old, (day * 2, day * 5)) + new)
+        self.tallied("verify", "a.log")
+        self.tallied("backfill", "pages", "--from", "2026-01-09", "--to", "2026-01-08", status=EX_USAGE)
+        self.tallied("backfill", "pages", "--from", "soon", status=EX_USAGE)
+        self.backfill()
+        self.check(old, new)
+
+
+class Replace(BackfillCase):
+    """A report was counted with a wrong filter: it is counted again under another name, compared, and takes its place."""
+
+    WRONG = b"reports: {errors: {by: [path], where: [status>=500], measures: {hits: count, size: mean(bytes)}}}\n"
+    RIGHT = b"errors: {by: [path], where: [status>=404], measures: {hits: count, size: mean(bytes)}"
+
+    def setUp(self):
+        super().setUp()
+        self.write("wrong.yaml", self.WRONG)
+        self.write("both.yaml", self.WRONG.rstrip(b"}\n") + b"}}, " + self.RIGHT.replace(b"errors", b"again") + b"}}\n")
+        self.write("taken.yaml", b"reports: {" + self.RIGHT + b", generation: 2}}\n")
+        self.a, self.b = (log(self.dice, 3000, (60 * 24 * day, 60 * 24 * (day + 6))) for day in (0, 4))
+        self.count("a.log", self.a, "wrong.yaml")
+        self.count("a.log", self.b, "both.yaml")
+
+    def take(self, *arguments, **options):
+        return self.tallied("backfill", "again", "--take", "errors", *arguments, config="both.yaml", **options)
+
+    def days(self, least):
+        """{day: hits} with at least this status, and all."""
+        days = collections.Counter()
+        for (report, hour, series), (hits, _) in recount(self.a, self.b).items():
+            if report == "pages" and int(series[1]) >= least:
+                days[hour[:10]] += hits
+        return days
+
+    def found(self, report="errors"):
+        return {row["time"][:10]: int(row["value"]) for row in self.rows(report, "--step", "day", "--measure", "hits") if row["value"] != "0"}
+
+    def test_compared_and_taken(self):
+        self.take(status=EX_NOINPUT)
+        self.assertIn("again lacks", self.err)
+        self.assertIn(f"offsets 0 to {len(self.a):,}, which errors counted: run `tallyd backfill again` first", self.err)
+        self.tallied("backfill", "again", "--from", "2026-01-01", "--to", "2026-02-01", config="both.yaml")
+        self.take(status=EX_NOINPUT)
+        self.tallied("backfill", "again", config="both.yaml")
+        said = self.tallied("backfill", "again", "--compare", "errors", config="both.yaml")
+        was, now = self.days(500), self.days(404)
+        expected = [[day, "hits", str(was[day]), str(now[day]), str(now[day] - was[day])] for day in sorted(now) if was[day] != now[day]]
+        self.assertEqual(expected, [line.split() for line in said.splitlines() if " hits " in line])
+        self.assertIn(f"{len(now)} days compared, {len(expected)} of them differ", said)
+        self.assertEqual((was, now), (self.found(), self.found("again")))
+        for place, days in ("replace.before_commit", was), ("replace.after_commit", now):
+            self.take(status=-9, env=dying_at(place))
+            self.assertEqual(days, self.found())
+        self.take(status=EX_NOINPUT)  # it has no such report any more
+        self.tallied("import", "a.log", config="both.yaml", status=EX_CONFIG)
+        self.append("a.log", self.b)
+        self.tallied("import", "-q", "a.log", config="taken.yaml")
+        self.b += self.b
+        self.assertEqual(self.days(404), self.found())
+        self.tallied("verify", "a.log", config="taken.yaml")
+        self.tallied("verify", "--store-only")
+        self.tallied("forget", "errors~1", config="taken.yaml")
+        self.assertEqual(self.days(404), self.found())
+
+    def test_old_one_is_dropped_and_answers_are_of_one_of_them(self):
+        self.tallied("backfill", "again", config="both.yaml")
+        was, now = self.days(500), self.days(404)
+        answers, end = [], threading.Event()
+
+        def ask():
+            while not end.is_set():
+                answers.append(self.found())
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        try:
+            said = self.take("--drop-old")
+        finally:
+            while len(answers) < 3 and thread.is_alive():
+                time.sleep(0.01)
+            end.set()
+            thread.join()
+        self.assertIn("again is errors~2 now; errors~1 is dropped", said)
+        self.assertTrue(answers and all(found in (was, now) for found in answers), answers)
+        self.assertEqual(now, self.found())
+        self.tallied("forget", "errors~1", config="taken.yaml", status=EX_NOINPUT)
+        self.tallied("import", "-q", "a.log", config="taken.yaml")
+        self.assertEqual(now, self.found())
+        self.tallied("verify", "a.log", config="taken.yaml")
+
+    def test_wrong_usage(self):
+        for arguments in (["again", "--take", "errors", "a.log"], ["again", "--drop-old"], ["again", "--take", "errors", "--compare", "errors"],
+                          ["errors", "--compare", "errors"]):
+            self.tallied("backfill", *arguments, status=EX_USAGE)
+        self.tallied("backfill", "none", "--compare", "errors", status=EX_NOINPUT)
 
 
 class Api(BackfillCase, DaemonCase):

@@ -15,7 +15,9 @@ struct change {
     const char *changes; /* "since=0 gap.10=-1"; NULL: refused */
 };
 
-#define NO_GAP -1, -1
+#define TO_ALL    {0, 0}, -1, false
+#define NO_GAP    -1, -1, TO_ALL
+#define GAP(a, b) a, b, TO_ALL
 
 static const struct change changes[] = {
     {"nothing was counted", {0, 50, -1, -1, NO_GAP}, "since=0 until=50"},
@@ -23,12 +25,17 @@ static const struct change changes[] = {
     {"all before", {0, 50, 50, 90, NO_GAP}, "since=0"},
     {"the begin of what is before", {0, 20, 50, 90, NO_GAP}, "since=0 gap.20=50"},
     {"the end of what is before", {20, 50, 50, 90, NO_GAP}, "since=20"},
-    {"a whole gap", {20, 30, 0, 90, 20, 30}, "gap.20=-1"},
-    {"the begin of a gap", {20, 25, 0, 90, 20, 30}, "gap.20=-1 gap.25=30"},
-    {"the end of a gap", {25, 30, 0, 90, 20, 30}, "gap.20=25"},
-    {"the middle of a gap", {22, 25, 0, 90, 20, 30}, "gap.20=22 gap.25=30"},
+    {"a whole gap", {20, 30, 0, 90, GAP(20, 30)}, "gap.20=-1"},
+    {"the begin of a gap", {20, 25, 0, 90, GAP(20, 30)}, "gap.20=-1 gap.25=30"},
+    {"the end of a gap", {25, 30, 0, 90, GAP(20, 30)}, "gap.20=25"},
+    {"the middle of a gap", {22, 25, 0, 90, GAP(20, 30)}, "gap.20=22 gap.25=30"},
     {"all behind", {90, 95, 0, 90, NO_GAP}, "until=95"},
     {"behind, and some is gone", {92, 95, 0, 90, NO_GAP}, "gap.90=92 until=95"},
+    {"some times of nothing counted", {0, 50, -1, -1, -1, -1, {7, 9}, -1, false}, "filled.0.7.9=50"},
+    {"more of the same times", {50, 60, 90, 95, -1, -1, {7, 9}, 20, false}, "filled.20.7.9=60"},
+    {"times of a gap", {22, 25, 0, 90, 20, 30, {7, 9}, -1, false}, "filled.22.7.9=25"},
+    {"the same times again", {50, 60, 90, 95, -1, -1, {7, 9}, 20, true}, NULL},
+    {"times of what was counted", {20, 30, 0, 90, -1, -1, {7, 9}, -1, false}, NULL},
     {"counted", {20, 30, 0, 90, NO_GAP}, NULL},
     {"counted at the end", {0, 51, 50, 90, NO_GAP}, NULL},
     {"counted at the begin", {89, 95, 0, 90, NO_GAP}, NULL},
@@ -57,7 +64,8 @@ static void test_entries_say_what_was_counted(void **state)
 static void test_gap_is_the_one_around_the_offsets(void **state)
 {
     const struct range r = {.from = 20, .to = 30};
-    struct backfill_span s = backfill_span(&r);
+    const struct batch batch = {.only_from_ms = 7, .only_to_ms = 9};
+    struct backfill_span s = backfill_span(&batch, &r);
     (void)state;
     backfill_read(&s, "gap.0", 10);
     backfill_read(&s, "gap.21", 40);
@@ -67,6 +75,13 @@ static void test_gap_is_the_one_around_the_offsets(void **state)
     backfill_read(&s, "gap.20", 30);
     backfill_read(&s, "since", 3);
     backfill_read(&s, "until", 50);
+    backfill_read(&s, "filled.3.7.8", 20); /* of other times */
+    assert_int_equal(s.filled_from, -1);
+    backfill_read(&s, "filled.3.7.9", 20);
+    assert_false(s.is_filled);
+    backfill_read(&s, "filled.29.7.9", 40);
+    assert_true(s.is_filled);
+    assert_int_equal(s.filled_from, 3);
     assert_int_equal(s.gap_from, 20);
     assert_int_equal(s.gap_to, 30);
     assert_int_equal(s.since, 3);
@@ -104,7 +119,7 @@ static void check_plan(struct world *w, const char *expected)
     struct err e;
     char found[256] = "";
     size_t len = 0;
-    assert_true(backfill_plan(&plan, w->store, FIXTURE_PAGES, &e));
+    assert_true(backfill_plan(&plan, w->store, FIXTURE_PAGES, NULL, &e));
     for (size_t i = 0; i < plan.stretch_count; i++) {
         const struct backfill_stretch *s = &plan.stretches[i];
         assert_string_equal(plan.positions[s->position].range.source, "access");
@@ -143,6 +158,38 @@ static void test_what_was_not_counted_is_counted_once(void **state)
     check_plan(w, "");
 }
 
+/* A partition of a topic that was first counted at 500: what is before counts in the report alone. */
+static void test_topic_may_have_more_than_was_counted(void **state)
+{
+    struct world *w = *state;
+    struct err e;
+    if (!w->store->writer->backfills || w->store->is_shared)
+        skip();
+    for (int i = 0; i < 4; i++) {
+        static const int64_t ends[][3] = {{500, 500, 0}, {500, 600, 0}, {200, 500, 500}, {100, 200, 500}};
+        batcher_new_epoch(w->batcher, 0);
+        if (i > 0)
+            world_hit(w, FIXTURE_PAGES, "/a", "2026-01-02T03:04", 1);
+        struct batch batch = *batcher_seal(w->batcher, "access", ends[i][0], ends[i][1]);
+        struct range range = batch.ranges[0];
+        range.partition[0] = '3';
+        batch.ranges = &range;
+        batch.begun = ends[i][2];
+        batch.backfills = batch.begun > 0;
+        batch.report = FIXTURE_PAGES;
+        assert_true(store_apply(w->store, &batch, &e));
+        batcher_clear(w->batcher);
+        struct backfill_plan plan;
+        assert_true(backfill_plan(&plan, w->store, FIXTURE_PAGES, NULL, &e));
+        assert_int_equal(plan.stretch_count, 1);
+        assert_int_equal(plan.stretches[0].from, 0);
+        assert_int_equal(plan.stretches[0].to, i < 2 ? 500 : ends[i][0]);
+        assert_int_equal(plan.stretches[0].begun, 500);
+        backfill_plan_fini(&plan);
+    }
+    assert_int_equal(hits(w), 3);
+}
+
 static void test_source_that_was_never_counted_is_refused(void **state)
 {
     struct world *w = *state;
@@ -160,6 +207,8 @@ int main(void)
     };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_was_not_counted_is_counted_once, world_setup,
+                                        world_teardown),
+        cmocka_unit_test_setup_teardown(test_topic_may_have_more_than_was_counted, world_setup,
                                         world_teardown),
         cmocka_unit_test_setup_teardown(test_source_that_was_never_counted_is_refused, world_setup,
                                         world_teardown),

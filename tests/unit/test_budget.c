@@ -43,7 +43,7 @@ static void test_budget_follows_the_configuration(void **state)
     struct config *c = fixture_config("kafka: {brokers: b, threads: 3, queue_size: 10MiB}\n"
                                       "sources: {a: {type: kafka}}\nhttp: {enabled: false}");
     struct budget b = budget_of(c), one;
-    assert_true(b.queue_bytes == 3 * 60 * MIB);
+    assert_true(b.queue_bytes == (3 * 60 + 8) * MIB);
     assert_int_equal(b.sending_bytes + b.question_bytes, 0);
     assert_int_equal(b.rejects_bytes, 0);
     assert_true(b.store_bytes > 32 * MIB);

@@ -68,7 +68,7 @@ static bool read_moved(struct mongo_store *m, const struct batch *batch, struct 
 {
     const struct range *r = &batch->ranges[0];
     const struct mongo_partition *p = mongo_own_partition(m, r);
-    struct backfill_span span = backfill_span(r);
+    struct backfill_span span = backfill_span(batch, r);
     ASSERT(batch->range_count == 1);
     if (p->is_new || r->to > p->next)
         return backfill_ahead(r, e);

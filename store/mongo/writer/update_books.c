@@ -66,6 +66,8 @@ static void count_books(struct update *u, const struct range *range, const struc
     add_spans(u, &set, range);
     if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0)
         mongo_set_entry(&set, NULL, store_latest_entry(range, latest), range->to);
+    if (range->partition[0] != '\0' && mongo_own_partition(u->m, range)->is_new)
+        mongo_set_entry(&set, NULL, "since", range->from);
     if (range->state != RANGE_UNCHANGED)
         mongo_set_entry(&set, NULL, STORE_STATE_ENTRY, range->state);
     end_books(u, range, &set);
@@ -82,6 +84,8 @@ static void backfill_books(struct update *u, const struct batch *batch)
     for (int i = 0; i < BOOK_REPORT_COUNT; i++)
         add_entry(&u->inc, key, books_report_name(i),
                   batch->books[0].entries[BOOK_SOURCE_COUNT + batch->report * BOOK_REPORT_COUNT + (size_t)i]);
+    if (batch->begun > 0)
+        mongo_set_entry(&set, NULL, "since", batch->begun);
     for (size_t i = 0; i < b->moved_count; i++)
         mongo_set_entry(b->moved[i].value < 0 ? &u->unset : &set, key, b->moved[i].name, b->moved[i].value);
     end_books(u, &batch->ranges[0], &set);
