@@ -92,11 +92,12 @@ $(BUILD)/kafka_%: $(BUILD)/obj/bench/kafka/%.o $(BUILD)/obj/bench/kafka/client.o
 # Programs of the MongoDB benchmark: bench/mongo/naive.c is build/mongo_naive.
 MONGO_TOOLS := $(BUILD)/mongo_naive $(BUILD)/mongo_apply $(BUILD)/mongo_chart $(BUILD)/mongo_feed
 FIGURES     := $(BUILD)/mongo_figures
+SEALS       := $(BUILD)/mongo_seals
 
 $(BUILD)/mongo_feed: $(BUILD)/obj/bench/mongo/feed.o $(BUILD)/obj/bench/site.o
 	@$(LINK)
 
-$(BUILD)/mongo_naive $(BUILD)/mongo_apply $(BUILD)/mongo_chart $(BUILD)/mongo_figures: LIBS := -lmongoc-1.0
+$(BUILD)/mongo_naive $(BUILD)/mongo_apply $(BUILD)/mongo_chart $(FIGURES) $(SEALS): LIBS := -lmongoc-1.0
 # mongo_apply wraps these functions, to count round trips.
 $(BUILD)/mongo_apply: LDFLAGS += $(foreach f,read write make update_one find,-Wl,--wrap=mongo_$f)
 $(BUILD)/mongo_%: $(BUILD)/obj/bench/mongo/%.o $(BUILD)/obj/bench/mongo/visits.o $(BUILD)/obj/bench/site.o $(LIBRARY)
@@ -328,6 +329,9 @@ bench-figures: all $(FIGURES) ## measure updates over a day by the shape of the 
 bench-mongo: all $(MONGO_TOOLS) ## measure the store in MongoDB with two servers, into the same file
 	@python3 bench/mongo/run.py
 
+bench-seals: $(SEALS) ## measure how many seals a second the ledger in MongoDB takes, by writers and by documents, into the same file
+	@python3 bench/mongo/seals.py
+
 bench-install: all ## time from installing the Debian package to the first chart of a busy Apache, into the same file: needs root
 	@python3 bench/install.py
 
@@ -443,7 +447,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-sketches bench-web format bench-schemas image bench-builds bench-install \
+.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-sketches bench-web format bench-schemas bench-seals image bench-builds bench-install \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
