@@ -1,7 +1,8 @@
 /* seals.c - how many seals a second the ledger takes: the compare-and-set of store/mongo/writer/commit.c by a
  * straight program with libmongoc, from many writers at once.
  *
- *     build/mongo_seals URL WRITERS LEDGERS IDLE SECONDS
+ *     build/mongo_seals URL 0 LEDGERS IDLE                  makes the ledgers
+ *     build/mongo_seals URL WRITERS LEDGERS IDLE SECONDS    seals, once, in ledgers so made
  *
  * SLOTS slots with PARTITIONS partitions each are divided among LEDGERS documents, and IDLE more
  * partitions that nobody seals. WRITERS of the slots seal as fast as they can, each over a connection of
@@ -230,17 +231,17 @@ int main(int argc, char **argv)
 {
     static struct writer writers[SLOTS];
     char *database;
-    if (argc != 6) {
-        fputs("usage: mongo_seals URL WRITERS LEDGERS IDLE SECONDS\n", stderr);
+    if (argc != 5 && argc != 6) {
+        fputs("usage: mongo_seals URL 0|WRITERS LEDGERS IDLE [SECONDS]\n", stderr);
         return EX_USAGE;
     }
     int count = atoi(argv[2]), ledgers = atoi(argv[3]);
-    if (count < 1 || count > SLOTS || ledgers < 1 || ledgers > SLOTS)
+    if (count < 0 || (count > 0) != (argc == 6) || count > SLOTS || ledgers < 1 || ledgers > SLOTS)
         visits_fail("WRITERS or LEDGERS", "out of range");
     mongoc_client_pool_t *pool = visits_pool(argv[1], &database);
     mongoc_client_t *client = mongoc_client_pool_pop(pool);
     mongoc_collection_t *collection = mongoc_client_get_collection(client, database, collection_name);
-    for (int i = 0; i < ledgers; i++)
+    for (int i = 0; count == 0 && i < ledgers; i++)
         make_ledger(collection, i, ledgers, atoi(argv[4]));
     double begin_s = visits_now_s() + WARM_S;
     for (int i = 0; i < count; i++) {
@@ -259,7 +260,8 @@ int main(int argc, char **argv)
     uint32_t bytes = 0;
     for (int i = 0; i < count; i++)
         bytes = check(collection, &writers[i]);
-    print(writers, count, bytes);
+    if (count > 0)
+        print(writers, count, bytes);
     for (int i = 0; i < count; i++)
         free(writers[i].took_ms);
     mongoc_collection_destroy(collection);

@@ -111,11 +111,11 @@ class Bench:
 
     def measure(self, writers, ledgers, idle):
         say(f"{self.label}: {writers} writers, {ledgers} ledgers, {idle} idle partitions")
-        argv = [os.path.join(self.arguments.build, "mongo_seals"), f"{self.server.url}/w{writers}_l{ledgers}_i{idle}{CONCERN}",
-                *map(str, (writers, ledgers, idle, self.arguments.seconds))]
+        program = [os.path.join(self.arguments.build, "mongo_seals"), f"{self.server.url}/w{writers}_l{ledgers}_i{idle}{CONCERN}"]
+        measure.run([*program, "0", str(ledgers), str(idle)])
         before = cpu_s(self.roots())
         try:
-            out = measure.run(argv).out
+            out = measure.run([*program, *map(str, (writers, ledgers, idle, self.arguments.seconds))]).out
         except measure.Failed as error:
             self.wrong.append(f"{self.label}, {writers} writers, {ledgers} ledgers: {error}")
             return
