@@ -221,7 +221,7 @@ RUN_LONG   := $(RUN_TIDY) --timeout=900 'tests/model/model.py --deep' 'TALLYD_SW
               'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_api.py'
 TEST_ARM64 := 'TALLYD_PROGRAM=build/arm64/tallyd tests/system/test_hardening.py'
 RUN_FUZZ    = --timeout=$(shell expr $(FUZZ_SECONDS) + 60) $(foreach t,$(FUZZ_TARGETS),'tests/fuzz/run.sh $t $(FUZZ_SECONDS)')
-FUZZ_SECONDS ?= $(if $(filter check-all,$(MAKECMDGOALS)),20,60)
+FUZZ_SECONDS ?= $(if $(filter check-all,$(MAKECMDGOALS)),10,60)
 
 export ASAN_OPTIONS  := detect_stack_use_after_return=1
 export UBSAN_OPTIONS := print_stacktrace=1

@@ -1,9 +1,11 @@
 /* arena.h - an arena allocator: it hands out memory in order and frees all of it at once. Memory never moves.
  *
- * Why     : the writer reads the keys of series while their ingest thread adds more.
- * Limits  : none of its own; the caller watches arena_bytes().
+ * Why     : since memory never moves, the writer may read the keys of series while an ingest thread adds
+ *           more.
+ * Limits  : none of its own; the caller watches arena_bytes(). More than chunk_bytes get a chunk of their
+ *           own.
  * Errors  : none; if memory runs out, the process ends (mem.h).
- * Threads : one at a time; after a hand-over, other threads may read bytes that were handed out before.
+ * Threads : one at a time. Others may read what was added before a lock or an atomic store told them of it.
  */
 #pragma once
 

@@ -1,6 +1,8 @@
 /* text.h - a growing string, for everything that is printed, served or stored as text.
  *
- * Always NUL-terminated once something was added; `len` does not count the terminator.
+ * Owner : its user: begin with zeros, end with text_fini().
+ * Bytes : NUL-terminated once something was added; `len` does not count the terminator.
+ * Errors: none; if memory runs out, the process ends (mem.h).
  */
 #pragma once
 
@@ -10,7 +12,7 @@
 #define TEXT_HIDDEN "…" /* stands where a secret is not shown */
 
 struct text {
-    char *ptr; /* NULL while empty */
+    char *ptr; /* NULL until something is added */
     size_t len, capacity;
 };
 
@@ -27,13 +29,14 @@ void text_json(struct text *t, struct slice s);
 /* Adds `s` as a CSV field, quoted only if RFC 4180 requires it. */
 void text_csv(struct text *t, struct slice s);
 /* Adds `s` as a CSV field that a spreadsheet takes for a text: a single quote precedes it if it begins as a
- * formula does (OWASP, "CSV Injection"). A lone "-" is none. */
+ * formula does (OWASP, "CSV Injection"). A lone "-" begins none. */
 void text_csv_cell(struct text *t, struct slice s);
 /* Adds `s` for a terminal, as show.h has it. */
 void text_show(struct text *t, struct slice s);
 /* Adds a URL with TEXT_HIDDEN for its password: "mongodb://bob:…@host/db". */
 void text_url(struct text *t, struct slice url);
-/* Adds `s`, percent-encoding '%' and the bytes of `which`; NULL: all but RFC 3986's unreserved characters. */
+/* Adds `s`, percent-encoding '%' and the bytes of `which`; if that is NULL, all bytes but the unreserved
+ * characters of RFC 3986. */
 void text_percent(struct text *t, struct slice s, const char *which);
 
 /* The whole text as a slice; valid until the next change. */

@@ -1,7 +1,8 @@
 /* varint.h - integers in as few bytes as they need: 7 bits a byte, low first, high bit = more.
  *
- * Signed values are zigzagged first. Rows may come from a damaged disk, so readers check every bound:
- * varint_get() returns NULL if the number is cut off or exceeds 64 bits. It accepts longer encodings, too.
+ * For a signed value, the caller passes varint_zigzag(v). Encoded bytes may come from a damaged disk, so
+ * varint_get() checks every bound: it returns NULL if the number is cut off, exceeds 64 bits or has more than
+ * VARINT_BYTES_MAX bytes. It accepts an encoding that is longer than it need be.
  */
 #pragma once
 
@@ -10,6 +11,7 @@
 
 #define VARINT_BYTES_MAX 10
 
+/* Returns the byte after the number. Pre: there is room for VARINT_BYTES_MAX bytes. */
 static inline uint8_t *varint_put(uint8_t *p, uint64_t v)
 {
     while (v >= 0x80) {

@@ -1,4 +1,5 @@
-/* address.h - checks whether a text is an address that the daemon can use. */
+/* address.h - checks whether a text names a place that the daemon can use. config/keys.def's types call
+ * it. */
 #pragma once
 
 #include "base/slice.h"
@@ -11,6 +12,6 @@ bool address_is_brokers(struct slice text);
 bool address_is_topic(struct slice text);
 /* "sqlite:PATH", "mongodb://…" or "mem:" */
 bool address_is_store(struct slice text);
-/* The scheme of a URL, "mongodb:", which can be shown since it holds no password. All of the text, if it has
- * no scheme. */
+/* The scheme of a URL with its colon, "mongodb:", which holds no password. A text without a scheme is
+ * returned whole, and may hold one. */
 struct slice address_scheme(struct slice url);

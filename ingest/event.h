@@ -1,10 +1,11 @@
-/* event.h - an event: an instant and its fields, as slices of the record they came from. Decoders fill it,
- * filters, shards and the judge read it.
+/* event.h - an event: an instant and its fields, as slices of text. Decoders fill it, filters, shards and the
+ * judge read it.
  *
- * Owner  : nobody; the slices are borrowed and live as long as the record. Nothing is copied, so escapes
- *          are still in place: a field whose `odd` bit is set holds a backslash escape, a control byte
- *          or a byte of 0x7F or above. Settling a dimension makes it safe (dimension.h). If its `literal`
- *          bit is set too, a backslash stands for itself (JSON, whose escapes were undone).
+ * Owner  : nobody. The slices are borrowed: they point into the record or into memory of its chain, and
+ *          chain.h says how long they live.
+ * Escapes: a field whose `odd` bit is set holds a backslash, a control byte or a byte of 0x7F or above.
+ *          Settling a dimension makes it safe (dimension.h). A backslash begins an escape, as in the log; if
+ *          the `literal` bit is set, too, it stands for itself (JSON, whose escapes were undone).
  * Absent : a built-in field that is "" or "-", or one that is not in this format, has its `present` bit
  *          clear; its slice must then not be read.
  * Own    : users name further fields: a metric's tags, a path into JSON, a header of the message. These own
@@ -41,11 +42,12 @@ enum field {
 #define FIELD_MAX          64
 #define FIELD_OWN_MAX      (FIELD_MAX - FIELD_COUNT)
 #define FIELD_NAME_BYTES   32       /* with its NUL */
-#define FIELD_QUERY_PREFIX "query:" /* of the own field that a parameter of the target is (derive/derive.h) */
+#define FIELD_QUERY_PREFIX "query:" /* of an own field: a parameter of the target (derive/derive.h) */
 
-/* A status or size above this is rejected, so that sums stay within int64 for 2^17 such events. */
+/* A status or size above this is rejected, so that sums stay within int64 for fewer than 2^17 such events. */
 #define EVENT_NUMBER_MAX  ((int64_t)1 << 46)
-/* Other numbers are decimal fractions, kept as integers: float sums would depend on their order. */
+/* Other numbers are decimal fractions, kept as integers: float sums would depend on their order. Sums of very
+ * large ones saturate (measure.h). */
 #define EVENT_SCALE       1000000
 #define EVENT_DECIMAL_MAX ((int64_t)1000000000000 * EVENT_SCALE) /* largest magnitude; more is rejected */
 
@@ -53,8 +55,8 @@ struct event {
     int64_t at_ms;    /* since 1970-01-01T00:00:00Z, >= 0 */
     int64_t order;    /* record_order(): among events of one instant, the larger is the later */
     uint64_t present; /* bit per enum field: the event has it */
-    uint64_t odd;     /* bit per enum field: see Owner */
-    uint64_t literal; /* bit per enum field: see Owner; valid only if the field is odd */
+    uint64_t odd;     /* bit per enum field: see Escapes */
+    uint64_t literal; /* bit per enum field: see Escapes; valid only if the field is odd */
     uint64_t numeric; /* bit per own field: see Numbers; valid only if the field is present */
     struct slice field[FIELD_MAX];
     int64_t number[FIELD_MAX];

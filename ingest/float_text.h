@@ -1,5 +1,5 @@
-/* float_text.h - floats of binary formats: read from their bits, and printed with as few digits as tell them
- * from their neighbours. Decoders call it, since fields are texts.
+/* float_text.h - floats of binary formats: read from their bits, and printed with the fewest digits that read
+ * back as the same number. Decoders call it, since fields are texts.
  */
 #pragma once
 
@@ -9,8 +9,8 @@
 
 #define FLOAT_TEXT_BYTES 32
 
-/* The number whose bits of IEEE 754 these are; `is_small`: the lower 32 are a float. */
+/* The number that has these bits of IEEE 754; `is_small`: the lower 32 are a float's. */
 double float_of_bits(uint64_t bits, bool is_small);
-/* A float of 32 bits (`is_small`) needs fewer digits. Returns the length; a NUL follows. Pre: the number is
- * finite; `out` has FLOAT_TEXT_BYTES. */
+/* Prints a number; `is_small`: with the precision of a float of 32 bits. Returns the length; a NUL follows.
+ * Pre: the number is finite; `out` has FLOAT_TEXT_BYTES. */
 size_t float_text_print(double number, bool is_small, char *out);

@@ -10,7 +10,8 @@
  *          colon marks values that were aggregated beforehand. If another measure has the name of a part of a
  *          histogram, the name is that measure's, and the histogram lacks the part.
  * Label  : the dimension. A byte that is illegal in labels becomes `_`. If two labels would be equal, the
- *          later one gets one more `_` at its end; so does `le` in a report with a histogram.
+ *          later one gets one more `_` at its end. So does a dimension named `le`, if the report has a
+ *          histogram.
  */
 #pragma once
 
@@ -30,11 +31,10 @@ enum metric_kind {
 
 struct metric {
     enum metric_kind kind;
-    size_t measure; /* index in the report */
-    struct measure
-        value;         /* the columns, as if they were a measure's own: of a sketch, a count of its events */
-    bool has_presence; /* a sum, and the report counts the events that tell a sum of 0 from none: */
-    size_t presence;   /* the index of the measure that has this count as its last column */
+    size_t measure;       /* index in the report */
+    struct measure value; /* the measure to read; for a sketch, the count of its events */
+    bool has_presence;    /* it is a sum, and `presence` is valid */
+    size_t presence;      /* the measure whose last column counts this sum's events: it tells 0 from none */
     char name[NAMES_METRIC_BYTES];
 };
 

@@ -1,14 +1,14 @@
-/* windows.h - the ranges of time that the steps of a question cover. They are cut wherever one begins or
- * ends, so that one pass over the store serves all steps. Used by fetch.c and slide.c.
+/* windows.h - the ranges of time that the steps of a question cover. The starts and ends of all windows cut
+ * time into pieces, so that one pass over the store serves all steps. Used by fetch.c and slide.c.
  *
  *   windows     |-------|            step 0: 5 minutes before 10:07
  *                    |-------|       step 1: 5 minutes before 10:10
  *   pieces      |----|--|----|       each time bucket of the store belongs to one
  *   tiles       |   minutes  |       ranges to read: the longest time buckets that fit the pieces (plan.h)
  *
- * Times: a window of length L at t is the whole cells of (t-L, t], a cell being a minute or second. Both ends
- *        are rounded down to the start of a cell. So the cell that contains t is not in the window, and
- *        adjoining windows count each cell once. A window shorter than a cell is the last whole cell.
+ * Times: a cell is a minute or a second. A window of length L at t is from t-L to t, both rounded down to the
+ *        start of a cell. So the cell that contains t is not in the window, and adjoining windows count each
+ *        cell once. A length below a cell's is a cell.
  * Cells: for functions of each cell (min_over_time of counts), a piece is one cell.
  */
 #pragma once
@@ -21,11 +21,11 @@
 #define WINDOWS_PIECES_MAX 200000 /* four months of minutes */
 
 struct window_ask {
-    enum span cell;
+    enum span cell;         /* SPAN_MINUTE or SPAN_SECOND */
     int64_t at_ms, step_ms; /* end of the first window; distance between the ends of two */
     size_t count;
     int64_t length_ms;
-    bool by_cell;
+    bool by_cell; /* whether each piece is one cell */
 };
 
 struct window {
@@ -42,8 +42,8 @@ struct windows {
     size_t tile_count, tile_capacity;
 };
 
-/* Pre: lengths are positive. EX_UNAVAILABLE: more than WINDOWS_PIECES_MAX cells; windows_fini() is due then,
- * too. */
+/* Pre: lengths are positive. EX_UNAVAILABLE: `by_cell`, and more than WINDOWS_PIECES_MAX cells;
+ * windows_fini() is due then, too. */
 bool windows_init(struct windows *w, const struct window_ask *ask, struct err *e) MUST_CHECK;
 void windows_fini(struct windows *w);
 /* Finds the piece that contains the time bucket at `bucket_ms`. False: no window contains it. */

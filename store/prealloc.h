@@ -2,24 +2,24 @@
  * A MongoDB writer asks after each batch. Nothing here can fail.
  *
  *   PREALLOC_AUTO    once a period, at a moment of the series' own: a share of the last period's hits, or of
- *                    the period's time. A hash of series and period chooses the moment. So the moments of
- *                    many series lie evenly, and a restarted daemon has the same ones.
+ *                    the period's time. A hash of series and period chooses the share, so the moments of many
+ *                    series lie evenly, and a restarted daemon chooses the same share.
  *   PREALLOC_CHANCE  at each hit with a chance of 1 in N, as the literature has it: 1/500000
  *
  *   hits of the last period    |-------------------------------------------|
- *   moments by hits            |aabbccddeeffgghhiijjkkllmmnnoopp|          in the first SLOTS of these hits
- *   moments by time                                  |aabbccddeeffgghh|    LATE_FROM to LATE_TO of the period
+ *   moments by hits            |aabbccddeeffgghhiijjkkllmmnnoopp|          shares of these hits
+ *   moments by time                                  |aabbccddeeffgghh|    shares of the period's later part
  *
- * Why      : a constant chance front-loads: to cover 99 of 100, it makes 4.6 times as many documents in the
- *            first minute as in the average one. It is too rare for most series, and too frequent for a few.
- *            A clock alone misses series that are busy in the morning only. Hits alone miss series that are
- *            quieter today than yesterday. So the first of the two moments decides; the one by time is later.
- * Stopped  : only a hit makes a document, so a series that stops leaves at most one unused document.
+ * Why      : a constant chance front-loads: to make 99 of 100 documents in time, it makes 4.6 times as many
+ *            in the first minute as in the average one. One chance is too small for most series, and too
+ *            large for a few. A clock alone misses series that are busy in the morning only. Hits alone miss
+ *            series that are quieter today than yesterday. So the earlier of the two moments decides.
+ * Stopped  : only a hit makes a document, so a series that stops leaves at most one unused document a kind.
  * Rare     : PREALLOC_AUTO makes none for a series with fewer than PREALLOC_EVIDENCE hits in this period and
  *            the last together. Most such documents would never be used.
  * Restart  : a handle that begins within a period knows no earlier hits. It treats the rest of the period as
- *            the whole period, so that it does not make all due documents at once.
- * Time     : all times are those of the hits, so the same hits make the same documents.
+ *            the whole period, so that it does not make all due documents at once. So its moments move.
+ * Time     : all times are those of the hits; no clock is read.
  * Threads  : a struct prealloc belongs to one thread.
  */
 #pragma once
@@ -75,7 +75,7 @@ bool prealloc_is_due(struct prealloc *p, struct prealloc_state *s, uint64_t seri
 struct prealloc_figures {
     int64_t begun;       /* documents that got their first count, in periods after the handle's first */
     int64_t used;        /* documents among `begun` that the handle had made before */
-    int64_t made;        /* documents asked for, whether or not they existed */
+    int64_t made;        /* documents that the handle had to make; some existed already */
     int64_t unused;      /* documents among `made` whose series was next hit in a later period */
     int64_t spike_milli; /* documents of the day's busiest minute, in thousandths of its average minute */
 };

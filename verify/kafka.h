@@ -2,16 +2,17 @@
  * counted to the store's position, as far as its records still exist.
  *
  * Retention : records before the first offset are gone.
- * Compaction: records in between may be gone. If offsets are missing and the books have more events than were
- *             found, compaction is taken as the reason. If the topic's cleanup.policy has no compaction, only
- *             transactions leave offsets out. These were not counted, so missing events are a difference.
+ * Compaction: records in between may be gone, too. Of a compacted topic, events that are missing beside
+ *             missing offsets are no difference. Of any other topic they are: only transactions leave offsets
+ *             out there, and these offsets never held an event.
  */
 #pragma once
 
 #include "ingest/kafka/kafka.h"
 #include "verify/verify.h"
 
-/* Recount the positions that are partitions of a configured topic, and describe the result of each in
- * `sources`. The other positions are left as they are. */
+/* Recounts each position that is a partition of a configured topic, and describes the result in the entry of
+ * `sources` with the same index; both have `count` entries. The other entries are left as they are. Errors
+ * are those of the broker; a difference is none. */
 bool verify_kafka(struct verify *v, const struct kafka_options *options, const struct position *positions,
                   struct verify_source *sources, size_t count, struct err *e) MUST_CHECK;

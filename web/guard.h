@@ -1,4 +1,5 @@
-/* guard.h - checks that a request has the token of http.token. Called by server.c.
+/* guard.h - decides whether a request may proceed: by http.token, and by the site that it comes from. Called
+ * by server.c.
  *
  *   Authorization: Bearer TOKEN           from programs: curl, Prometheus, Grafana
  *   Authorization: Basic base64(X:TOKEN)  from browsers, X being any user name: they ask for it on a 401, and
@@ -6,8 +7,8 @@
  *
  * Open    : /healthz and /readyz need no token, since they reveal no counts.
  * Sites   : requests that a page of another site makes a browser send are refused, since a browser adds a
- *           Basic password by itself. Sec-Fetch-Site, or an Origin with another host or port, tells them.
- * Compare : takes a time that does not depend on how much of a guess is right.
+ *           Basic password by itself. Sec-Fetch-Site tells them, or an Origin that differs from the Host.
+ * Compare : in constant time.
  */
 #pragma once
 

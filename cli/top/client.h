@@ -1,8 +1,7 @@
 /* client.h - queries a running daemon through its HTTP API, for `tallyd top` and `tallyd query`.
  *
  * URL    : http:// or https://, a host, optionally a port, and the path under which a proxy serves the
- *          daemon. The client connects directly: it ignores the environment's proxy, and follows no
- *          redirects.
+ *          daemon. base/http.h says how it is asked.
  * Token  : TALLYD_TOKEN of the environment, for a daemon with http.token.
  * TLS    : the certificate must match the host, and be signed by an authority that the system or `cacert`
  *          trusts.
@@ -18,8 +17,8 @@
 #include "base/text.h"
 #include "web/reply.h"
 
-#define CLIENT_CONNECT_MS       5000L
-#define CLIENT_TIMEOUT_MS       60000L
+#define CLIENT_CONNECT_MS       5000
+#define CLIENT_TIMEOUT_MS       60000
 #define CLIENT_ANSWER_BYTES_MAX ((size_t)64 << 20)
 
 /* The daemon to query; borrowed. */
@@ -31,4 +30,4 @@ struct client {
 bool client_is_url(const char *text);
 /* Adds the answer of `path` ("/api/v1/query") to `out`. Pre: client_is_url(c->url). */
 bool client_get(const struct client *c, const char *path, const struct parameter *parameters, size_t count,
-                long timeout_ms, struct text *out, struct err *e) MUST_CHECK;
+                int64_t timeout_ms, struct text *out, struct err *e) MUST_CHECK;

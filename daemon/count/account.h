@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* The progress line of one file on a terminal; silent anywhere else. */
+/* The progress line of one file, if standard error is a terminal. */
 struct progress_bar {
     FILE *out; /* NULL: silent */
     const char *name;
@@ -23,13 +23,13 @@ void progress_bar_clear(struct progress_bar *bar);
 struct account_file {
     const char *path, *note; /* `note`: how it was recognised; "": as expected */
     bool is_known;           /* part of it was counted before */
-    bool is_dry;
-    int64_t from; /* offset at which the import began */
+    bool is_dry;             /* nothing was counted (--dry-run) */
+    int64_t from;            /* offset at which the import began */
     int64_t took_ms;
     size_t left; /* bytes of an unfinished last line */
 };
 
-/* Print what was counted of a file: its lines, its books, its rejects. */
+/* Prints all that was counted of a file, by the functions below. */
 void account_file(FILE *out, const struct account_file *f, const struct pipeline_progress *p,
                   const struct report *reports);
 /* Print the books: a line for the source and a line for each report. */

@@ -8,12 +8,13 @@
  * Several : a message holds one line or several, one JSON object, several objects or an array: each line and
  *           element is an event or a reject of its own. An empty message is one empty line. A line feed at
  *           the end of a message begins no further line. A tombstone is one reject (`tombstone`).
- * Directive: a line of `w3c` that begins with # is neither. In a file it holds until the next one; the caller
- *           sets the one that holds at the first line of a block. In a message it holds until its end.
+ * Directive: a line of `w3c` that begins with # is neither an event nor a reject. Its #Fields: is in force
+ *           until the next one of the file, or until the end of the message. At the first line of a block,
+ *           the caller sets the one that is in force.
  * Owner   : an event's slices point into the record or into memory of the chain, and live until chain_flush()
  *           or the record's end: several events may be collected before they are counted.
  * Limits  : lines over line_max and JSON deeper than CHAIN_DEPTH_MAX are rejects. Undone escapes take memory
- *           until the next flush: at most the bytes of the records started since the last one.
+ *           until the next flush: at most the bytes of the records started since the flush before.
  * Derived : the fields of derive.h are made last, of the fields that the event then has.
  * Cost    : no allocation once the memory has grown to its use; one pass over JSON, without a tree.
  * Threads : one at a time; each ingest thread makes its own.
@@ -46,10 +47,11 @@ void chain_set_constants(struct chain *c, const struct constants *constants);
  * until constants are set. NULL: chain_start() and chain_next() are needed. */
 struct decoder *chain_decoder(struct chain *c);
 
-/* The lines of a file that are started next stand behind this #Fields:, without its line feed; empty: behind
- * none. It may be cut at any length above line_max: then no names hold. */
+/* Sets the #Fields: line that is in force for the next lines of a file, without its line feed; empty: none
+ * is. The caller may cut a longer line than line_max, if it keeps more than line_max bytes: then none is,
+ * either. */
 void chain_set_directive(struct chain *c, struct slice fields);
-/* Must the chain see each line of a file, even one that is too long? Then a directive may hold. */
+/* Must the chain see each line of a file, even one that is too long, since it may be a directive? */
 bool chain_heeds_directives(const struct chain *c);
 
 /* Can this record be decoded now? Its schema may not be known yet (registry.h): then it will be fetched,
@@ -61,9 +63,9 @@ void chain_start(struct chain *c, const struct record *r);
 /* Gets the next event (*ev), reject (*why) or directive. *bytes is its origin: the line or JSON text that the
  * last step read. The caller sets ev->order. */
 enum chain_result chain_next(struct chain *c, struct event *ev, struct reject *why, struct slice *bytes);
-/* The index of the step that made the last event or reject, and the text that a step up to it was given: the
- * record for the first step, else what the step before it unwrapped. Pre: chain_next() has just returned an
- * event or a reject. */
+/* The index of the step that made the last event or reject; and the text that a step was given, which is this
+ * one or one before it: the record for the first step, else what the step before it unwrapped. Pre:
+ * chain_next() has just returned an event or a reject. */
 size_t chain_step(const struct chain *c);
 struct slice chain_text(const struct chain *c, size_t step);
 /* What a field of the last event was made of, as derive_source(); NULL: it was not made of another. */

@@ -19,13 +19,13 @@
  *   decode: [otlp, combined]             a line that is the body of such a log
  *   decode: [w3c]                        a line of columns that #Fields: names; {w3c: NAMES} also without
  *   decode: [{regex: '(?<time>\S+) …'}]  a line that this regular expression matches, its fields by group
- *   decode: [haproxy]                    a line as this server writes it (preset.h)
+ *   decode: [haproxy]                    a line as HAProxy writes it; preset.h has more servers
  *   fields: {userid: tag:userid, dc: header:dc, device: key, part: partition, path: /request/uri}
  *   time: /@timestamp                    or `broker`: the message's timestamp
  *
- * Steps   : any number of steps that unwrap (syslog, json:/pointer, msgpack, avro, protobuf), then one that
- *           makes events; at most DECODE_STEPS_MAX; none means [auto]. An otlp makes events if it is the last
- *           step.
+ * Steps   : steps that unwrap (syslog, json:/pointer, msgpack, avro, protobuf, otlp), if any, then one that
+ *           makes events; at most DECODE_STEPS_MAX together; none means [auto]. As the last step, otlp makes
+ *           events, too.
  * Fields  : NAME: ORIGIN. NAME is a field of event.h, or becomes an own field. ORIGIN is a JSON pointer (into
  *           the innermost JSON), tag:NAME (of a metric, or an attribute of otlp), header:NAME, key,
  *           topic, partition or timestamp. It adds a field to the event of the last step; if the origin has a
@@ -38,8 +38,9 @@
  *           `by: [name, userid]` needs no `fields`.
  *           [metric] does so, too, for built-in fields that are just texts, as `host`.
  * Time    : for [json], the pointer to the time; by default the first of /@timestamp, /timestamp, /time and
- *           /ts that exists. The time is one of text_time.h, or a number since 1970 (timestamp.h). A step of
- *           named parts has the same, with a pointer of one name. Other steps have a time of their own.
+ *           /ts that exists. The time is one of text_time.h, or a number since 1970 (timestamp.h). For
+ *           logfmt, csv, tsv, regex and w3c, it is the pointer to one part: /time. Other steps have a time of
+ *           their own.
  *           `broker` replaces the time of any step.
  * Errors  : EX_CONFIG, "found …, expected …"; the struct is then unchanged.
  * Threads : read-only once finished; shared by all.
@@ -152,7 +153,7 @@ struct decode {
     char parts[DECODE_PARTS_BYTES];        /* the last step's columns or expression; "": it has none */
     uint64_t part_fields;                  /* bit per enum field that these fill */
     struct format format;                  /* of a step that is compiled */
-    const struct preset *preset;           /* that the last step is; NULL: none */
+    const struct preset *preset;           /* that the last step names; NULL: none */
     uint64_t constants;                    /* bit per enum field that a file's constants may set */
     const struct registry *registry;       /* of schemas of `avro` and `protobuf`, borrowed */
     char schema_path[REGISTRY_PATH_BYTES]; /* file of its schema; "": the registry has it */
@@ -165,7 +166,8 @@ struct decode {
 void decode_init(struct decode *d);
 /* Each takes one piece, so that a configuration can name the line of a wrong piece. */
 bool decode_add_step(struct decode *d, struct slice text, struct err *e) MUST_CHECK;
-/* Is the first of these steps one that may hold commas, so that it is the last one, too? */
+/* May the text of the first of these steps hold commas? Then all up to the end of `steps` is that one
+ * step. */
 bool decode_takes_rest(const char *steps);
 bool decode_add_field(struct decode *d, struct slice name, struct slice origin, struct err *e) MUST_CHECK;
 /* May come again for the same field. */
@@ -191,7 +193,8 @@ bool decode_heeds_directives(const struct decode *d);
 bool decode_has_origin(const struct decode *d, enum field f);
 /* "json:/message": as decode_add_step() takes it. */
 void decode_print_step(const struct decode *d, size_t i, struct text *out);
-/* The name of a step that a configuration writes as `NAME: TEXT`, and its text; NULL: it is another one. */
+/* The name of a step that a configuration writes as `NAME: TEXT`, and its text; NULL: it is written
+ * otherwise. */
 const char *decode_named_step(const struct decode *d, size_t i, struct slice *text);
 /* "[json:/message, combined]", as YAML. */
 void decode_print_steps(const struct decode *d, struct text *out);

@@ -23,11 +23,10 @@ size_t json_paths_add(struct json_paths *paths, struct slice pointer);
 #define JSON_SLOTS_LOG2 8
 #define JSON_SLOTS      (1u << JSON_SLOTS_LOG2)
 
-/* A name and its first 8 bytes, which are all of most names; json_name_word() pads shorter names with
- * zeros. */
+/* A member's name, found by its first 8 bytes; most names have no more. */
 struct json_slot {
-    uint64_t word;
-    struct json_node *node; /* NULL: empty */
+    uint64_t word;          /* json_name_word() of the name */
+    struct json_node *node; /* has the whole name; NULL: empty */
 };
 
 struct json_node {
@@ -48,7 +47,8 @@ struct json_paths {
     unsigned depth_max;
 };
 
-/* The word of a name. Pre: the name has one byte or more, and eight bytes may be read. */
+/* The first 8 bytes of a name; zeros stand before a shorter one. Pre: the name has one byte or more, and
+ * eight bytes may be read. */
 static inline uint64_t json_name_word(const char *p, size_t len)
 {
     uint64_t word = le64toh(load64(p));
@@ -60,7 +60,7 @@ static inline size_t json_name_slot(uint64_t word)
     return (size_t)(word * UINT64_C(0x9E3779B97F4A7C15) >> (64 - JSON_SLOTS_LOG2));
 }
 
-/* The node of all names that no path has; its values go to JSON_NO_PATH. */
+/* The node of a name that is in no path. Its `path` is JSON_NO_PATH, so its value is dropped. */
 extern const struct json_node json_nothing;
 
 /* Finds a member's node; json_nothing: there is no such name. Pre: node->slots != NULL; `word` is the

@@ -4,14 +4,14 @@
  *   FRONT host logname user [time] "request" status bytes ["referrer" "agent"] TAIL …
  *
  * Sure    : a wrong format would read such lines with fields moved, and nobody would see it. So a shape is
- *           named only if the lines leave no doubt:
- *             server name   before the host, the same name with two hosts: so it is no name of the client
+ *           named only if the lines leave no doubt, unless the caller wants a guess:
+ *             server name   a name before two different hosts: a client's name would differ
  *             X-Forwarded-For  addresses, in a line a list of them; behind the agent also without a list
  *             $request_time    seconds with three digits
  *             $upstream_response_time   behind it; absent or a list in some line
  *             %I %O            larger than the request, and than the body by a header's size
- *           Whole numbers behind the agent may be anything, as %D or %T: they are in doubt.
- * Cut     : a line whose agent is never closed says nothing of the tail.
+ *           Any other whole number behind the agent is in doubt: it may be %D or %T.
+ * Cut     : a line that ends within its agent does not count for the tail.
  * Cost    : one pass over a line. It is for a few lines, not for all.
  */
 #pragma once
@@ -41,9 +41,9 @@ enum shape_tail {
     TAIL_INTEGER = 8,
     TAIL_SECONDS = 16,      /* with three digits behind the point */
     TAIL_SECONDS_LIST = 32, /* with ", " between them */
-    TAIL_TEXT = 64,
-    TAIL_QUOTED = 128,
-    TAIL_BARE = 256
+    TAIL_TEXT = 64,         /* anything else */
+    TAIL_QUOTED = 128,      /* besides: the field is in quotes */
+    TAIL_BARE = 256         /* besides: it is not */
 };
 
 /* Zeros at first. */
@@ -51,14 +51,14 @@ struct shape {
     size_t lines;
     unsigned fronts;                    /* bits of enum shape_front */
     bool is_common, is_combined;        /* some line is */
-    bool has_tail, has_no_tail;         /* some line has, some line has not */
+    bool has_tail, has_no_tail;         /* some line has a tail; some line has none */
     size_t tail_count;                  /* of each line that has a tail */
     unsigned tails[SHAPE_TAILS_MAX];    /* bits of enum shape_tail */
     bool tails_differ;                  /* lines have several numbers of them */
     bool has_logname;                   /* other than - */
-    bool has_user_of_a_word;            /* or none: moved users always have several words */
-    bool sizes_fit_not, sizes_fit_well; /* two whole numbers are not %I and %O; are surely so */
-    bool is_servers_name;               /* a name came before two hosts */
+    bool has_user_of_a_word;            /* some user is one word or none; moved ones always have several */
+    bool sizes_fit_not, sizes_fit_well; /* in some line, two numbers cannot be %I and %O; can only be these */
+    bool is_servers_name;               /* a name came before two different hosts */
     uint64_t names[SHAPE_NAMES_MAX], hosts[SHAPE_NAMES_MAX]; /* hashes of the first names, and their hosts */
     size_t name_count;
 };

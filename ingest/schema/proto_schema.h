@@ -3,12 +3,12 @@
  *
  * Order   : messages and enums are in the order of their definitions. Fields of a message are sorted by
  *           number.
- * Labels  : names are kept as JSON has them, since data are written as JSON. They are those of the text, not
- *           in lowerCamelCase.
+ * Labels  : names are kept in the quotes of JSON, since data are written as JSON. They are spelled as in the
+ *           text, not in lowerCamelCase.
  * Default : a field that a writer leaves out if it has the default value (proto3 without `optional`) has
  *           `has_default`. Defaults of proto2 are for programs: such a field is absent.
  * Known   : Google's timestamp, duration, wrappers, empty, any, struct and field_mask need not be given.
- * Left out: groups, and editions' features other than those of edition 2023 by default.
+ * Left out: groups; of editions, each feature that differs from the defaults of edition 2023.
  * Owner   : proto_schema_free() frees. It does not change once it is made: any thread may read it.
  * Errors  : EX_DATAERR: a text cannot be used, or a type is not defined.
  * Source  : protobuf.dev, "Language Specification" of proto2, proto3 and editions.
@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#define PROTO_DEPTH_MAX 64
+#define PROTO_DEPTH_MAX 64 /* messages within messages, of definitions and of data */
 #define PROTO_TYPES_MAX 65536
 #define PROTO_PARTS_MAX 262144 /* fields and values of enums */
 #define PROTO_NONE      UINT32_MAX
@@ -68,7 +68,7 @@ enum proto_form {
 struct proto_message {
     enum proto_form form;
     uint32_t parent;       /* message that it is defined in; PROTO_NONE: a file */
-    bool is_entry;         /* of a map: no definition of its own */
+    bool is_entry;         /* whether it is the entry of a map, which has no definition of its own */
     uint32_t first, count; /* its parts */
 };
 
@@ -90,6 +90,6 @@ struct proto_schema {
 struct proto_schema *proto_schema_new(const struct slice *texts, size_t count, struct err *e) MUST_CHECK;
 void proto_schema_free(struct proto_schema *s);
 /* The message of the last text that is number `index` among those that are defined directly in `parent`;
- * PROTO_NONE: in the file. Some serialisers count the entries of maps between them, others do not.
- *             PROTO_NONE: there is no such message, or these two ways lead to different ones. */
+ * `parent` PROTO_NONE: in the file. Serialisers differ in whether they count the entries of maps. Returns
+ * PROTO_NONE if there is no such message, or if the two ways of counting lead to different ones. */
 uint32_t proto_schema_find(const struct proto_schema *s, uint32_t parent, uint32_t index);

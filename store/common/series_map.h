@@ -1,7 +1,8 @@
 /* series_map.h - maps the series numbers of shards (batch.h) to the series numbers of a store's handle, for
  * one report. Each store uses it while it applies a batch. Only the caller's `resolve` can fail.
  *
- * Shape : per shard, an array by the shard's numbers 0, 1, … of one epoch; a new epoch empties it.
+ * Shape : for each shard an array, indexed by the shard's numbers of one epoch; a part of a new epoch empties
+ *         it. Begin with zeros.
  * Retry : a batch that failed may be added again.
  */
 #pragma once
@@ -28,8 +29,8 @@ typedef bool series_resolve_fn(void *context, size_t report, struct slice key, u
                                struct err *e);
 
 void series_map_fini(struct series_map *map);
-/* Add the series of the report that are new in a part. False: `resolve` failed; the series resolved before
- * it remain. */
+/* Resolves the series of the report that a part has and the map lacks. False: `resolve` failed; the series
+ * resolved before it remain. */
 bool series_map_add(struct series_map *map, const struct part *part, size_t report,
                     series_resolve_fn *resolve, void *context, struct err *e) MUST_CHECK;
 

@@ -19,6 +19,8 @@ PYTHON = os.path.join(PYTHON_HOME, "bin", "python3")
 PYTHON_INSTALL_S = 200
 RUST_HOME = os.path.join(CACHE, f"secantus-mdb-{RUST_VERSION}")
 STARTS = 3
+# As fast a program for two thirds of the work: its own profile optimizes across libraries, in one piece each.
+QUICKLY = {"CARGO_PROFILE_RELEASE_LTO": "off", "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16"}
 RUST_INSTALL_S = 1800  # it is half an hour's work for one core that others use, too
 
 
@@ -58,7 +60,7 @@ class SecantusRust(MongoServer):
             if not shutil.which("cargo"):
                 raise Missing("cargo is not installed: SecantusDB needs Rust 1.95 or later, which Debian 12 does not have")
             run(["cargo", "install", "secantus-mdb", "--version", RUST_VERSION, "--locked",
-                 "--ignore-rust-version", "--root", part], "building SecantusDB by cargo", RUST_INSTALL_S)
+                 "--ignore-rust-version", "--root", part], "building SecantusDB by cargo", RUST_INSTALL_S, **QUICKLY)
             os.rename(part, RUST_HOME)
 
     def start(self):

@@ -354,7 +354,7 @@ class ApiTest(DaemonCase):
             self.tallyd(*command, "--cacert", "two.pem", status=EX_UNAVAILABLE)
             for file in ("none.pem", "access.log"):
                 self.tallyd(*command, "--cacert", file, status=EX_NOINPUT)
-                self.assertIn(f"cannot read certificates from {file} (--cacert)", self.err)
+                self.assertIn(f"cannot read certificates from {file} (--cacert FILE)", self.err)
         self.tallyd("query", "site", "--cacert", "one.pem", status=EX_USAGE)
 
     def ask_strictly(self, url, cafile):

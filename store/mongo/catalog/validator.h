@@ -1,17 +1,20 @@
-/* mongo/catalog/validator.h - makes and checks the validators of collections. */
+/* mongo/catalog/validator.h - makes and checks the validators of collections. Called when a store opens, and
+ * by `tallyd admin`. Errors are those of wire/client.h.
+ */
 #pragma once
 
 #include "store/mongo/catalog/catalog.h"
 
+/* FOREIGN: somebody else's, which is left alone. */
 enum mongo_validator { VALIDATOR_IS_THERE, VALIDATOR_NO_COLLECTION, VALIDATOR_DIFFERS, VALIDATOR_FOREIGN };
 /* Sets all validators, at start. */
 bool mongo_set_validators(struct mongo_store *m, enum store_validation validation, struct err *e);
 /* Reads the state of a collection's validator. The collection must have a schema. */
 bool mongo_find_validator(struct mongo_store *m, const struct mongo_collection *c, enum store_validation v,
                           enum mongo_validator *state, struct err *e);
-/* Makes the validator; `create`: with its collection. */
+/* Makes the validator; `create`: and its collection. */
 bool mongo_make_validator(struct mongo_store *m, const struct mongo_collection *c, enum store_validation v,
                           bool create, struct err *e);
-/* Writes the command for that. */
+/* Writes the command that does so; `whole`: with the whole schema, else only with members of fixed names. */
 void mongo_validator_command(const struct mongo_store *m, const struct mongo_collection *c,
                              enum store_validation v, bool create, bool whole, bson_t *command);

@@ -1,7 +1,9 @@
-/* mongo/doc/periods.h - the periods that a batch has counts of.
+/* mongo/doc/periods.h - the periods that a batch has counts of. The writer makes it for each batch; a handle
+ * owns it. Cannot fail.
  *
- * Order: add hours in any order, any number of times. Then floor them to longer and longer resolutions: each
- *        call of mongo_periods_floor() leaves the periods sorted, without duplicates.
+ * Order: add the starts of hours in any order, any number of times. Then floor them to longer and longer
+ *        spans: each call of mongo_periods_floor() leaves the starts of such spans, sorted, without
+ *        duplicates.
  */
 #pragma once
 

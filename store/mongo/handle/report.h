@@ -1,5 +1,5 @@
-/* mongo/handle/report.h - the state of one report in a handle: its name in the database, its series, and how
- * far it has expired.
+/* mongo/handle/report.h - what a handle of MongoDB knows of one report: its name in the database, its series,
+ * how far it has expired, is swept and is rolled up. The handle owns it, so one thread at a time uses it.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 /* The ages at which the server may delete documents: mongo/job/ttl.h. */
 struct mongo_ttl {
-    int64_t age_ms[SPAN_COUNT]; /* buckets older than this may be deleted; 0: none */
+    int64_t age_ms[SPAN_COUNT]; /* buckets older than this may be deleted; 0: no bucket */
     int64_t since_ms;           /* last change of an index, by the server's clock; 0: never */
 };
 
@@ -54,9 +54,9 @@ struct mongo_report {
     struct mongo_top_look *top_looks;        /* rankings that wait, of a worker: mongo/job/top_job.c */
     size_t top_look_count;
     struct mongo_ttl ttl;    /* `ttl` of the database when the watermarks were read */
-    bool ttl_waits;          /* writer: `ttl` may have to change when time has passed */
+    bool ttl_waits;          /* writer: an index has to change as soon as its age allows it (job/ttl.h) */
     bool ttl_is_told;        /* the operator was warned that the server leaves documents */
-    struct watermarks swept; /* before these, documents hold no expired buckets, except stragglers' */
+    struct watermarks swept; /* before these, a sweep has taken out all expired buckets */
     /* by kind and target, the last `_id` that a sweep has done; empty: it begins */
     struct text sweep_at[MONGO_KINDS_MAX + MONGO_TARGETS];
 };

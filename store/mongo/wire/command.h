@@ -3,7 +3,8 @@
 
 #include "store/mongo/wire/client.h"
 
-/* Reads from the primary; `document` is empty if there is none. The caller destroys it. */
+/* Reads a document by its `_id`, from the primary. `document` is empty if there is no such document. The
+ * caller destroys it. */
 bool mongo_read_document(struct mongo_client *c, const char *collection, const char *id, bson_t *document,
                          struct err *e);
 /* findAndModify. *found is false if no document matches `query`. `after` is the document after the change;

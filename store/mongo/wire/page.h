@@ -1,7 +1,7 @@
 /* mongo/wire/page.h - a page: some documents of a collection, adjacent by `_id`, that are deleted or changed
  * together.
  *
- * Owner : the caller of mongo_page_find() calls mongo_page_fini(); it may find the page again before that.
+ * Owner : the caller. It begins with zeros, may find one page after another, and ends with mongo_page_fini().
  */
 #pragma once
 
@@ -9,8 +9,8 @@
 #include "store/mongo/wire/client.h"
 
 struct mongo_range {
-    const char *collection, *from, *to; /* `_id`s from `from` (or behind it) up to `to`, exclusive */
-    bool behind;                        /* `from` itself is excluded */
+    const char *collection, *from, *to; /* `_id`s in [from, to) */
+    bool behind;                        /* in (from, to) */
     const bson_t *guard;                /* further condition on a document; NULL: none */
 };
 

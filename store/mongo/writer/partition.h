@@ -3,16 +3,17 @@
 
 #include "store/mongo/handle/handle.h"
 
-/* The partition of a range of the batch under way: this writer has claimed it. */
+/* The partition of a range of the batch under way. Pre: this writer has claimed it. */
 struct mongo_partition *mongo_own_partition(struct mongo_store *m, const struct range *range);
-/* All partitions must be claimed anew. */
+/* Forgets all claims, so that the next batch claims its partitions anew. */
 void mongo_forget_partitions(struct mongo_store *m);
 /* The key of a partition in the ledger; the caller frees it. */
 char *mongo_partition_key(const struct range *range);
 /* The path of a member in the ledger: "partitions.kafka:access/0.next"; valid until the next call. */
 const char *mongo_partition_member(struct mongo_store *m, const struct mongo_partition *p, const char *name);
 
-/* Claims partitions, and recovers open batches that have events of them. */
+/* Claims the partitions of these ranges and sets where each goes on. Batches that another writer has sealed
+ * with events of them, and has not finished, are finished first. */
 bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct err *e);
 /* Claims those partitions of a batch that this writer does not have. */
 bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct err *e);
