@@ -92,11 +92,12 @@ $(BUILD)/kafka_%: $(BUILD)/obj/bench/kafka/%.o $(BUILD)/obj/bench/kafka/client.o
 # Programs of the MongoDB benchmark: bench/mongo/naive.c is build/mongo_naive.
 MONGO_TOOLS := $(BUILD)/mongo_naive $(BUILD)/mongo_apply $(BUILD)/mongo_chart $(BUILD)/mongo_feed
 FIGURES     := $(BUILD)/mongo_figures
+SEALS       := $(BUILD)/mongo_seals
 
 $(BUILD)/mongo_feed: $(BUILD)/obj/bench/mongo/feed.o $(BUILD)/obj/bench/site.o
 	@$(LINK)
 
-$(BUILD)/mongo_naive $(BUILD)/mongo_apply $(BUILD)/mongo_chart $(BUILD)/mongo_figures: LIBS := -lmongoc-1.0
+$(BUILD)/mongo_naive $(BUILD)/mongo_apply $(BUILD)/mongo_chart $(FIGURES) $(SEALS): LIBS := -lmongoc-1.0
 # mongo_apply wraps these functions, to count round trips.
 $(BUILD)/mongo_apply: LDFLAGS += $(foreach f,read write make update_one find,-Wl,--wrap=mongo_$f)
 $(BUILD)/mongo_%: $(BUILD)/obj/bench/mongo/%.o $(BUILD)/obj/bench/mongo/visits.o $(BUILD)/obj/bench/site.o $(LIBRARY)
@@ -337,6 +338,9 @@ bench-fuzz: ## inputs that each fuzz target tries in a second, into the same fil
 
 bench-hostile: all build/traffic ## a daemon under hostile load for ten minutes: health, ingest, memory, into the same file
 	@python3 bench/hostile.py
+
+bench-seals: $(SEALS) ## measure how many seals a second the ledger in MongoDB takes, by writers and by documents, into the same file
+	@python3 bench/mongo/seals.py
 
 bench-install: all ## time from installing the Debian package to the first chart of a busy Apache, into the same file: needs root
 	@python3 bench/install.py

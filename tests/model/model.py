@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Search ledger.pml and rollup.pml for a way to count an event twice or never: `model.py [--deep]`.
+"""Search ledger.pml, rollup.pml and stages.pml for a way to count an event twice or never: `model.py [--deep]`.
 
 The protocols must hold in every world of WORLDS, and must fail in the world given wherever a rule is taken away:
 a model that cannot fail proves nothing. `--deep` adds worlds where more goes wrong at once, which take minutes.
@@ -15,7 +15,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LEDGER, ROLLUP = os.path.join(HERE, "ledger.pml"), os.path.join(HERE, "rollup.pml")
+LEDGER, ROLLUP, STAGES = (os.path.join(HERE, name) for name in ("ledger.pml", "rollup.pml", "stages.pml"))
 DEPTH = 1_000_000
 MEGABYTES = 6000
 SECONDS = 600  # for one search; without --deep they take a few
@@ -37,12 +37,26 @@ ROLLUP_WORLDS = ["TURNS=1"]
 
 DEEP_ROLLUP_WORLDS = ["TURNS=2"]
 
+STAGES_WORLDS = [
+    "CRASHES=1",
+    "SLOTS=2 EVENTS=1 CRASHES=1",
+    "EXPIRES=1",
+]
+
+DEEP_STAGES_WORLDS = [
+    "CRASHES=1 TAKES=1",
+    "CRASHES=1 RECOVERIES=1",
+    "SLOTS=2 EVENTS=1 CRASHES=1 EXPIRES=1",
+]
+
 # The subject of an assertion of the model, by a word in it.
 MEANING = [
     ("!(counted", "an event is counted twice"),
     ("failed<=", "recovery does not end"),
     ("<=1", "a batch is found twice"),
+    ("&170", "an event is counted twice"),
     ("were_done", "a chart misses a batch that was done"),
+    ("dirty", "a period stays dirty"),
     ("applied", "a document has a number that the ledger never gave"),
     ("todo", "a committed batch has no log"),
     ("", "an event is lost"),
@@ -78,6 +92,25 @@ ROLLUP_VARIANTS = [
     "FENCE_KEPT",
     "MARKS_FIRST",
 ]
+
+STAGES_VARIANTS = [
+    ("GUARD", "CRASHES=1"),
+    ("INCARNATION", "TAKES=1"),
+    ("SEQ_AT_DONE", "CRASHES=1"),
+    ("KEEPING_PARTS", "CRASHES=1"),
+    ("PREV", "CRASHES=1"),
+    ("FINISHING_FIRST", "CRASHES=1"),
+    ("SUMS_AFTER_THE_COMMIT", "EXPIRES=1"),
+    ("ROLLED_WITH_DONE", "CRASHES=1"),
+    ("DIRTY_WITH_DONE", ""),
+    ("DIRTY_UNTIL_DONE", ""),
+    ("LEDGER_FIRST", ""),
+    ("LATE_ROLLS_UP", "EXPIRES=1"),
+    ("EXPIRY_WAITS", "EXPIRES=1"),
+    ("LOOKING_AGAIN", "EXPIRES=1"),
+]
+
+DEEP_STAGES_VARIANTS = [("INCARNATION_IN_NAMES", "DAEMONS=3")]
 
 
 def search(model, definitions, optimise):
@@ -123,6 +156,10 @@ def main():
     runs += [(ROLLUP, f"rolling up: {world}", world, True)
              for world in ROLLUP_WORLDS + (DEEP_ROLLUP_WORLDS if options.deep else [])]
     runs += [(ROLLUP, f"rolling up: {without(rule)}", f"WITHOUT_{rule}", False) for rule in ROLLUP_VARIANTS]
+    runs += [(STAGES, f"from the log: {world}", world, True)
+             for world in STAGES_WORLDS + (DEEP_STAGES_WORLDS if options.deep else [])]
+    runs += [(STAGES, f"from the log: {without(rule)}", f"WITHOUT_{rule} {world}", False)
+             for rule, world in STAGES_VARIANTS + (DEEP_STAGES_VARIANTS if options.deep else [])]
     bad = 0
     for run in runs:
         line, good = judge(*run)
