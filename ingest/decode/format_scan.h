@@ -1,8 +1,8 @@
 /* format_scan.h - the searches of format_fast.c: by windows of 64 bytes (window.h) on x86 with AVX2, else by
  * steps of 16 bytes (scan.h).
  *
- * Usual   : each search may give up: then format_run.c reads the field, and both answers are right. So the two
- *           halves may differ in what they call usual, but not in what they find.
+ * Usual   : each search may give up: then format_run.c reads the field. So the two halves may differ in what
+ *           they call usual, but not in what they find.
  * Pre     : start <= p <= end, and the line has SCAN_LINE_MIN bytes.
  */
 #pragma once
