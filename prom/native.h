@@ -58,7 +58,8 @@ bool native_scale(struct fetch *fe, double value, double factor, bool divides, d
 /* a + b, or a - b. */
 bool native_join(struct fetch *fe, double a, double b, bool subtracts, double *result,
                  struct err *e) MUST_CHECK;
-/* Sets the sum of each group that has histograms at a step, or their mean. EX_USAGE: a group also has numbers. */
+/* Sets the sum of each group that has histograms at a step, or their mean. EX_USAGE: a group has numbers,
+ * too. */
 bool native_sum_groups(struct fetch *fe, const struct vector *in, const struct groups *g, size_t step,
                        bool averages, const struct vector *out, struct err *e) MUST_CHECK;
 
