@@ -1,8 +1,8 @@
-/* native.h - native histograms: samples that are a whole histogram. A vector holds one as a NaN that names its
- * place in the table of the question, so whatever moves values moves histograms, too. Used by all parts that
+/* native.h - native histograms: samples that are a whole histogram. A vector holds one as a NaN that names
+ * its place in the table of the question, so whatever moves values moves histograms, too. Used by all parts that
  * evaluate; native_slide.h makes them from sketches.
  *
- *   value of a vector    0x7FFC…, place 3        natives.list[3]   count 7, sum 2.5, buckets (-2: 1) (335: 6)
+ *   value of a vector  0x7FFC…, place 3      natives.list[3]  count 7, sum 2.5, buckets (-2: 1) (335: 6)
  *
  * Buckets: those of aggregate/histogram.h, which are Prometheus' schema 4 with a zero bucket of width 0. Slots
  *          ascend, and no count is 0.
