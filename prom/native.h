@@ -4,8 +4,8 @@
  *
  *   value of a vector  0x7FFC…, place 3      natives.list[3]  count 7, sum 2.5, buckets (-2: 1) (335: 6)
  *
- * Buckets: those of aggregate/histogram.h, which are Prometheus' schema 4 with a zero bucket of width 0. Their
- *          slots ascend, and no count is 0.
+ * Buckets: those of aggregate/histogram.h: Prometheus' schema 4, with a zero bucket of width 0. Their slots
+ *          ascend, and no count is 0.
  * Numbers: arithmetic with such a NaN yields nonsense. A part that calculates calls native_refuse() first, or
  *          handles histograms.
  * Owner  : the histograms live as long as the table.
