@@ -1,6 +1,6 @@
 /* native.h - native histograms: samples that are a whole histogram. A vector holds one as a NaN that names
- * its place in the table of the question, so whatever moves values moves histograms, too. Used by all parts that
- * evaluate; native_slide.h makes them from sketches.
+ * its place in the table of the question, so whatever moves values moves histograms, too. Used by all parts
+ * that evaluate; native_slide.h makes them from sketches.
  *
  *   value of a vector  0x7FFC…, place 3      natives.list[3]  count 7, sum 2.5, buckets (-2: 1) (335: 6)
  *
