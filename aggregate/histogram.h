@@ -119,8 +119,8 @@ struct histogram_walk histogram_walk(const struct histogram *h);
 bool histogram_next(struct histogram_walk *w, struct histogram_bucket *b);
 
 int64_t histogram_count(const struct histogram *h);
-/* The end of a slot's bucket as a real number: 2^((slot - HISTOGRAM_SLOT_OF_ONE) / 16). Pre: slot >= 0; the end
- * of 0 is the start of the bucket of slot 1. */
+/* The end of a slot's bucket as a real number: 2^((slot - HISTOGRAM_SLOT_OF_ONE) / 16). Pre: slot >= 0; the
+ * end of 0 is the start of the bucket of slot 1. */
 double histogram_end(int32_t slot);
 /* The number as which those of a slot count: the middle of its bucket, in five digits and units of
  * 1/EVENT_SCALE. */

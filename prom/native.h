@@ -1,10 +1,10 @@
-/* native.h - native histograms: samples that are a whole histogram. A vector holds one as a NaN that names its
- * place in the table of the question, so whatever moves values moves histograms, too. Used by all parts that
- * evaluate; native_slide.h makes them from sketches.
+/* native.h - native histograms: samples that are a whole histogram. A vector holds one as a NaN that names
+ * its place in the table of the question, so whatever moves values moves histograms, too. Used by all parts
+ * that evaluate; native_slide.h makes them from sketches.
  *
- *   value of a vector    0x7FFC…, place 3        natives.list[3]   count 7, sum 2.5, buckets (-2: 1) (335: 6)
+ *   value of a vector  0x7FFC…, place 3      natives.list[3]  count 7, sum 2.5, buckets (-2: 1) (335: 6)
  *
- * Buckets: those of aggregate/histogram.h, which are Prometheus' schema 4 with a zero bucket of width 0. Slots
+ * Buckets: those of aggregate/histogram.h: Prometheus' schema 4, with a zero bucket of width 0. Their slots
  *          ascend, and no count is 0.
  * Numbers: arithmetic with such a NaN yields nonsense. A part that calculates calls native_refuse() first, or
  *          handles histograms.
@@ -59,7 +59,8 @@ bool native_scale(struct fetch *fe, double value, double factor, bool divides, d
 /* a + b, or a - b. */
 bool native_join(struct fetch *fe, double a, double b, bool subtracts, double *result,
                  struct err *e) MUST_CHECK;
-/* Sets the sum of each group that has histograms at a step, or their mean. EX_USAGE: a group also has numbers. */
+/* Sets the sum of each group that has histograms at a step, or their mean. EX_USAGE: a group has numbers,
+ * too. */
 bool native_sum_groups(struct fetch *fe, const struct vector *in, const struct groups *g, size_t step,
                        bool averages, const struct vector *out, struct err *e) MUST_CHECK;
 

@@ -22,8 +22,8 @@ static double between(struct native_ends ends, double part)
     return ends.low > 0 ? exp2(low + (high - low) * part) : -exp2(high + (low - high) * (1 - part));
 }
 
-/* The bucket in which the rank lies, counted from the nearer end. Prometheus does the same: so rounding, which
- * may make the sum of all buckets differ from the count, hardly matters. */
+/* The bucket in which the rank lies, counted from the nearer end, as Prometheus does. So rounding, which may
+ * make the sum of all buckets differ from the count, hardly matters. */
 static double quantile_of(const struct native *h, double q)
 {
     const bool forward = q < 0.5;

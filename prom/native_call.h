@@ -1,5 +1,5 @@
-/* native_call.h - the functions that make a number of a native histogram: histogram_count and the like. Called
- * by call.c.
+/* native_call.h - the functions that make a number of a native histogram: histogram_count and the like.
+ * Called by call.c; cannot fail.
  *
  * Within a bucket, numbers count as lying evenly by their logarithm, as in Prometheus 3.
  */

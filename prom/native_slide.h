@@ -1,5 +1,5 @@
-/* native_slide.h - a metric that is a histogram, as native histograms: one for each window, from the sketches of
- * the pieces in it. Called by fetch.c.
+/* native_slide.h - a metric that is a histogram, as native histograms: one for each window, from the sketches
+ * of the pieces in it. Called by fetch.c.
  *
  * Cost  : the sketch of each piece is added once and subtracted once, however many windows contain it. Each
  *         window then writes its buckets.
