@@ -352,6 +352,9 @@ bench-follow: all ## follow 1,000 logs with one daemon, into the same file
 bench-backfill: all build/traffic ## backfill a report by a daemon that counts live lines, into the same file
 	@python3 bench/backfill.py
 
+bench-past: all ## measure a seal in MongoDB beside 10,000 files that have ended, into the same file
+	@python3 bench/past.py
+
 bench-prealloc: all $(BUILD)/bench_prealloc ## which documents are made ahead, when, and what for, into the same file
 	@python3 bench/prealloc.py
 
@@ -443,7 +446,7 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
-.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-prealloc bench-prom bench-sizing bench-sketches bench-web format bench-schemas image bench-builds bench-install \
+.PHONY: all arm64 demo deps servers unit quick check check-all model soak chaos losses histories asan tsan cov fuzz fuzz-replay unit-build fuzz-build bench bench-ab bench-backfill bench-fields bench-figures bench-formats bench-follow bench-jobs bench-kafka bench-mongo bench-past bench-prealloc bench-prom bench-sizing bench-sketches bench-web format bench-schemas image bench-builds bench-install \
         format-check lint deps-check size-check docs docs-check screenshot install uninstall deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:
