@@ -13,7 +13,7 @@ import signal
 
 import mongocase
 
-from harness import EX_OK, EX_TEMPFAIL, ROOT, dice, dying_at, failpoints
+from harness import EX_OK, EX_TEMPFAIL, ROOT, TIMEOUT_S, dice, dying_at, failpoints
 from mongocase import LINES_A_BATCH, MongoCase, log
 
 with open(os.path.join(ROOT, "store/mongo/writer/retire.h"), encoding="utf-8") as header:
@@ -29,6 +29,10 @@ class Past(MongoCase):
         self.dice = dice()
         self.logs = {}
         self.write("tallyd.yaml", CONFIG)
+
+    def tallyd(self, *arguments, **options):
+        """An import of so many files takes long on a busy computer."""
+        return super().tallyd(*arguments, **{"timeout": 10 * TIMEOUT_S, **options})
 
     def put(self, count):
         """Write so many more files; returns their names."""
