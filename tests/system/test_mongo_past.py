@@ -83,7 +83,10 @@ class Past(MongoCase):
         self.grow(names[0], names[MIN // 2])
         self.check_all()
         self.assertEqual(3, len(self.in_ledger()))
-        self.assertEqual(MIN + 1, len(self.in_ledger() | self.in_past()))
+        self.count("-q", *self.put(MIN))
+        self.assertEqual(1, len(self.in_ledger()), "those that had come back left again")
+        past = {os.path.basename(one["label"]): one["next"] for one in self.base.past.find()}
+        self.assertEqual({name: len(text) for name, text in self.logs.items()}, {**past, **self.nexts()})
         self.check_all()
 
     def test_killed_at_each_step(self):
