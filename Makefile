@@ -370,6 +370,9 @@ bench-follow: all ## follow 1,000 logs with one daemon, into the same file
 bench-backfill: all build/traffic ## backfill a report by a daemon that counts live lines, into the same file
 	@python3 bench/backfill.py
 
+bench-past: all ## measure a seal in MongoDB beside 10,000 files that have ended, into the same file
+	@python3 bench/past.py
+
 bench-prealloc: all $(BUILD)/bench_prealloc ## which documents are made ahead, when, and what for, into the same file
 	@python3 bench/prealloc.py
 

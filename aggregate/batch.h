@@ -87,6 +87,7 @@ enum range_state {
     RANGE_ENDED,     /* it was read to its end, and its successor has begun */
     RANGE_LOST,      /* its rest was not found */
 };
+#define RANGE_STATES 256 /* in a number that has a state, the state is modulo this (daemon/file/known.h) */
 
 /* The offsets [from, to) of a partition of a source that a batch counts. It may be empty. */
 struct range {

@@ -49,6 +49,10 @@
     X(TTL_MADE, "ttl.made")                               \
     X(TTL_SETTLED, "ttl.settled")                         \
     X(STOP_DRAINED, "stop.drained")                       \
+    X(PAST_CLAIMED, "past.claimed")                       \
+    X(PAST_WRITTEN, "past.written")                       \
+    X(PAST_MOVED, "past.moved")                           \
+    X(PAST_VOID, "past.void")                             \
     X(BACKUP_HELD, "backup.held")                         \
     X(BACKUP_PAGE, "backup.page")                         \
     X(BACKUP_COPIED, "backup.copied")                     \

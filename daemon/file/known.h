@@ -14,7 +14,7 @@
 #include "ingest/file/identity.h"
 #include "store/reader.h"
 
-#define KNOWN_HOST 256
+#define KNOWN_HOST RANGE_STATES
 
 struct known_file {
     char *source, *label; /* its name in the store, and the path under which it was counted last; owned */

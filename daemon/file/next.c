@@ -299,12 +299,20 @@ static const struct known_file *find_gap(const struct look *l, const struct sigh
 }
 
 /* A followed file that the oldest one may be; but other files begin alike, and the followed one may have
- * been deleted. The oldest is deleted first, so this cannot be if an older file is there. NULL: none. */
+ * been deleted. The oldest is deleted first, so this cannot be if an older file is there. But an empty one
+ * that came since the followed one was counted proves nothing. NULL: none. */
 static const struct known_file *find_unsure(const struct look *l)
 {
-    const struct sighting *s = l->rotated;
-    if (l->count == 0 || s->known == NULL || !is_followed(l, s->known))
+    size_t oldest = 0;
+    while (oldest < l->count && l->rotated[oldest].head.len == 0)
+        oldest++;
+    const struct sighting *s = &l->rotated[oldest];
+    if (oldest == l->count || s->known == NULL || !is_followed(l, s->known))
         return NULL;
+    for (size_t i = 0; i < oldest; i++) {
+        if (l->rotated[i].file.changed_ns < look_counted_ns(l, s->known))
+            return NULL;
+    }
     enum range_state end = survey_end_of(l->survey, s->known);
     bool is = (end == RANGE_UNCHANGED && s->is_unsure) || (end != RANGE_LOST && s->has_twin);
     return is ? s->known : NULL;

@@ -1,5 +1,6 @@
 #include "store/backend/backend.h"
 #include "store/mem/mem.h"
+#include "store/mongo/admin/admin.h"
 #include "store/mongo/admin/backup.h"
 #include "store/mongo/mongo.h"
 #include "store/sqlite/sqlite.h"
@@ -81,14 +82,7 @@ bool store_upgrade(const char *url, bool dry, struct text *said, struct err *e)
 {
     if (strncmp(url, sqlite_prefix, strlen(sqlite_prefix)) == 0)
         return sqlite_upgrade(url + strlen(sqlite_prefix), dry, said, e);
-    if (!mongo_is_url(url))
-        return refuse(url, e);
-    struct store *st = store_open(url, STORE_READ, NULL, 0, e); /* it refuses another format */
-    if (st == NULL)
-        return false;
-    store_close(st);
-    text_puts(said, "the database has the newest format: nothing to do\n");
-    return true;
+    return mongo_is_url(url) ? mongo_upgrade(url, dry, said, e) : refuse(url, e);
 }
 
 bool store_restore(const struct backup *b, struct text *said, struct err *e)

@@ -22,6 +22,8 @@
  *   reports      { _id: "pages", name, generation, definition }     generation 2 has _id "pages~2";
  *                  dropping: true while it is dropped (mongo/job/drop.h)
  *   ledger       one document: partitions with next, owner and epoch; slots of writers
+ *   past         { _id: "file:4096:9f…/", source, label, next, epoch, … }   files that have ended:
+ *                mongo/writer/retire.h
  *   batches      the logs of batches that are being applied
  *   raw.access   { _id: "kafka:access/0/0000000000000004711", host, time, path, … }     mongo/raw/raw.h
  *   jobs         { _id: "rollup/pages", written: {…}, rolled: {…}, fence, owner, until, … }
@@ -56,7 +58,7 @@
  *           writer applies `series_max` to the series that it knows: together they may exceed it.
  * Checks  : at start the server gets a schema of the documents (mongo/catalog/catalog.h). It logs or refuses
  *           damage by others, as `validation` says.
- * Limits  : the ledger is one document of at most 16 MB: some ten thousand files or partitions.
+ * Limits  : the ledger is one document of at most 16 MB: some ten thousand partitions and followed files.
  */
 #pragma once
 

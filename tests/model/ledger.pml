@@ -8,6 +8,7 @@
  * World   : two partitions; two slots with a daemon each, and TWINS: one more that uses the first slot's name (two
  *           daemons of one name, or one that was stopped, replaced and woken up); two documents that the batches of
  *           all slots share. Daemons that are killed come back, or do not.
+ *           With MOVES the first partition is a file: its position leaves the ledger for `past`, and comes back.
  * Asserted: no event is counted twice (add); none is lost (init, when nothing moves any more); recovery ends (what a
  *           daemon tries again is bounded by what can go wrong around it: PATIENCE).
  * Variants: -DWITHOUT_… takes one rule away, and then an assertion must fail. model.py knows what is expected.
@@ -45,9 +46,15 @@
 #ifndef RESETS
 #define RESETS 0
 #endif
+#ifndef MOVES
+#define MOVES 0
+#endif
+#ifndef LATE_MOVES
+#define LATE_MOVES 0
+#endif
 #define DAEMONS (SLOTS + TWINS)
 /* More failed commits in a row than this, and something waits for what never comes. */
-#define PATIENCE (2 + 2 * (CRASHES + LOST_REPLIES + REBALANCES + TWINS + LATE_COMMITS + RESETS))
+#define PATIENCE (2 + 2 * (CRASHES + LOST_REPLIES + REBALANCES + TWINS + LATE_COMMITS + RESETS + MOVES))
 
 /* The state of a daemon's last request, as it knows it. */
 #define NO        0
@@ -62,6 +69,10 @@ typedef batch {
     byte to[PARTITIONS];
     byte topic[PARTITIONS];
     byte epoch[PARTITIONS]
+#if MOVES
+    ;
+    byte number /* of the claim of the first partition */
+#endif
 };
 
 typedef sequences {
@@ -72,6 +83,9 @@ typedef sequences {
 byte next[PARTITIONS];
 byte owner[PARTITIONS] = NOBODY; /* a slot */
 byte epoch[PARTITIONS];
+#if MOVES
+byte claimed; /* number of its owner's claim of the first partition */
+#endif
 byte inc[SLOTS];      /* raised by whoever takes the slot */
 byte seq[SLOTS];      /* of the last batch committed; never goes back */
 byte open_inc[SLOTS]; /* under which incarnation it was */
@@ -86,16 +100,30 @@ bool logged[SLOTS];
 sequences applied[DOCUMENTS];
 bool exists[DOCUMENTS];
 
+#if MOVES
+/* ---- the document of `past`: the first partition's position; epoch 0: there is none */
+byte past_next, past_epoch;
+#endif
+
 /* ---- what the model knows, and no daemon */
 byte crashes = CRASHES, lost_replies = LOST_REPLIES, rebalances = REBALANCES, takes = TWINS;
 byte late_commits = LATE_COMMITS, resets = RESETS, alive = DAEMONS;
+#if MOVES
+byte moves = MOVES, late_moves = LATE_MOVES;
+byte late_move_epoch, late_move_next; /* a document that the server writes later */
+#endif
 byte topic[PARTITIONS];                /* raised when an operator sets `next` back: the events are others now */
 byte committed_before[PARTITIONS];        /* `next` at that moment */
 bool counted[PARTITIONS * 2 * EVENTS]; /* by partition, topic, offset */
 byte holder[PARTITIONS] = NOBODY;      /* the daemon at work that took the partition last */
 
 #define CELL(p, t, o) (((p) * 2 + (t)) * EVENTS + (o))
-#define ALL_DONE      (next[0] == EVENTS && next[1] == FEW && !open[0] && !open[1])
+#if MOVES
+#define COUNTED_TO (next[0] > 0 -> next[0] : past_next)
+#else
+#define COUNTED_TO next[0]
+#endif
+#define ALL_DONE      (COUNTED_TO == EVENTS && next[1] == FEW && !open[0] && !open[1])
 #define COVERS(b, p)  (b.from[p] < b.to[p])
 #define HAS(b, p, d)  ((b.from[p] <= d && d < b.to[p]) || (b.from[p] <= d + DOCUMENTS && d + DOCUMENTS < b.to[p]))
 
@@ -118,6 +146,17 @@ byte holder[PARTITIONS] = NOBODY;      /* the daemon at work that took the parti
 #define OWNS(s, p, e) (owner[p] == s)
 #else
 #define OWNS(s, p, e) (owner[p] == s && epoch[p] == e)
+#endif
+
+#ifdef WITHOUT_CLAIM_NUMBER
+#define IS_CLAIM(p, n) true
+#else
+#define IS_CLAIM(p, n) ((p) == 1 || claimed == n)
+#endif
+#if MOVES
+#define COMMITS(s, p, b) (OWNS(s, p, b.epoch[p]) && IS_CLAIM(p, b.number))
+#else
+#define COMMITS(s, p, b) OWNS(s, p, b.epoch[p])
 #endif
 
 #ifdef WITHOUT_ONE_OPEN_BATCH
@@ -144,6 +183,10 @@ inline copy(a, b)
         a.topic[1] = b.topic[1];
         a.epoch[0] = b.epoch[0];
         a.epoch[1] = b.epoch[1]
+#if MOVES
+        ;
+        a.number = b.number
+#endif
     }
 }
 
@@ -153,6 +196,10 @@ inline clear_range(b, p)
     b.to[p] = 0;
     b.topic[p] = 0;
     b.epoch[p] = 0
+#if MOVES
+    ;
+    b.number = (p == 0 -> 0 : b.number)
+#endif
 }
 
 inline clear(b)
@@ -341,11 +388,131 @@ inline claim(p)
     position[p] = next[p];
     holder[p] = me;
     mine[p] = true;
+#if MOVES
+    if
+    :: p == 0 ->
+        claims++;
+        claimed = claims;
+        my_claim = claims;
+#ifdef WITHOUT_LEDGER_FIRST
+        asks = true;
+#else
+        asks = (next[0] == 0);
+#endif
+    :: else
+    fi;
+#endif
 #ifndef WITHOUT_CLAIM_FIRST
     look(0, COVERS(log[0], p)); /* The reply is the ledger as the claim left it. */
     look(1, COVERS(log[1], p))
 #endif
 }
+
+#if MOVES
+#define HOLDS(s, e, n) (OWNS(s, 0, e) && IS_CLAIM(0, n))
+
+/* After the claim: is the position in `past`? Then it comes back into the ledger, unless the claim is lost. */
+inline bring_back()
+{
+#ifndef WITHOUT_LOOK_AFTER_CLAIM
+    atomic {
+        may_die();
+        found_next = past_next;
+        found_epoch = past_epoch
+    };
+#endif
+    atomic {
+        may_die();
+        asks = false;
+        if
+        :: found_next > 0 && SAME_INC(slot, my_inc) && HOLDS(slot, my_epoch[0], my_claim) ->
+            next[0] = found_next;
+            epoch[0] = epoch[0] + found_epoch;
+            my_epoch[0] = epoch[0];
+            position[0] = next[0]
+        :: found_next > 0 && !(SAME_INC(slot, my_inc) && HOLDS(slot, my_epoch[0], my_claim)) -> release(0)
+        :: else
+        fi;
+        found_next = 0;
+        found_epoch = 0
+    }
+}
+
+/* `past` as the server writes it: never by an older one. */
+inline write_past(e, n)
+{
+    if
+#ifdef WITHOUT_NEWER_PAST
+    :: true -> past_epoch = e; past_next = n
+#else
+    :: past_epoch < e -> past_epoch = e; past_next = n
+    :: else
+#endif
+    fi
+}
+
+inline take_out()
+{
+    atomic {
+        may_die();
+        if
+#ifdef WITHOUT_COMPARING_AT_REMOVAL
+        :: true ->
+#else
+        :: SAME_INC(slot, my_inc) && HOLDS(slot, my_epoch[0], my_claim) && next[0] == position[0] ->
+#endif
+            next[0] = 0;
+            epoch[0] = 0;
+            owner[0] = NOBODY;
+            claimed = 0
+#ifndef WITHOUT_COMPARING_AT_REMOVAL
+        :: else
+#endif
+        fi;
+        release(0)
+    }
+}
+
+inline move_out()
+{
+    if
+    :: todo[0] > 0 -> recover(0)
+    :: else
+    fi;
+    if
+    :: todo[1] > 0 -> recover(1)
+    :: else
+    fi;
+    if
+    :: position[0] == 0 -> asks = true /* another has moved it meanwhile */
+    :: else ->
+#ifdef WITHOUT_PAST_FIRST
+       found_next = position[0];
+       found_epoch = my_epoch[0];
+       take_out();
+       atomic {
+           may_die();
+           write_past(found_epoch, found_next);
+           found_next = 0;
+           found_epoch = 0
+       }
+#else
+       atomic {
+           may_die();
+           write_past(my_epoch[0], position[0]);
+           if
+           :: late_moves > 0 && late_move_epoch == 0 -> /* it is sent twice, and the server has the first one late */
+               late_moves--;
+               late_move_epoch = my_epoch[0];
+               late_move_next = position[0]
+           :: true
+           fi
+       };
+       take_out()
+#endif
+    fi
+}
+#endif
 
 inline release(p)
 {
@@ -358,12 +525,18 @@ inline release(p)
     position[p] = 0
 }
 
+#if MOVES
+#define STILL_OWNS(p) (owner[p] == slot && epoch[p] == my_epoch[p] && (p == 1 || claimed == my_claim))
+#else
+#define STILL_OWNS(p) (owner[p] == slot && epoch[p] == my_epoch[p])
+#endif
+
 /* The part of what the daemon thought it owns that the ledger still gives it. */
 inline check_ownership(p)
 {
     if
-    :: mine[p] && owner[p] == slot && epoch[p] == my_epoch[p] -> position[p] = next[p]
-    :: mine[p] && !(owner[p] == slot && epoch[p] == my_epoch[p]) -> release(p)
+    :: mine[p] && STILL_OWNS(p) -> position[p] = next[p]
+    :: mine[p] && !STILL_OWNS(p) -> release(p)
     :: else
     fi
 }
@@ -378,6 +551,9 @@ inline fill(p)
         b.from[p] = position[p];
         b.topic[p] = topic[p];
         b.epoch[p] = my_epoch[p];
+#if MOVES
+        b.number = (p == 0 -> my_claim : b.number);
+#endif
         if
         :: b.to[p] = END(p)
         :: position[p] + 1 < END(p) -> b.to[p] = position[p] + 1
@@ -392,8 +568,8 @@ inline commit(s, i, p, q, b, ok)
 {
     d_step {
         ok = SAME_INC(s, i) && seq[s] == p && NONE_OPEN(s) &&
-             (!COVERS(b, 0) || (OWNS(s, 0, b.epoch[0]) && next[0] == b.from[0])) &&
-             (!COVERS(b, 1) || (OWNS(s, 1, b.epoch[1]) && next[1] == b.from[1]));
+             (!COVERS(b, 0) || (COMMITS(s, 0, b) && next[0] == b.from[0])) &&
+             (!COVERS(b, 1) || (COMMITS(s, 1, b) && next[1] == b.from[1]));
         if
         :: ok ->
             seq[s] = q;
@@ -415,6 +591,21 @@ inline commit(s, i, p, q, b, ok)
 bool under_way;
 byte late_slot, late_inc, late_prev, late_seq;
 batch late;
+
+#if LATE_MOVES
+active proctype network_of_past()
+{
+end:
+    do
+    :: atomic {
+        late_move_epoch > 0 ->
+        write_past(late_move_epoch, late_move_next);
+        late_move_epoch = 0;
+        late_move_next = 0
+       }
+    od
+}
+#endif
 
 active proctype network()
 {
@@ -443,6 +634,13 @@ inline forget()
         clear(rb);
         release(0);
         release(1);
+#if MOVES
+        my_claim = 0;
+        claims = 0;
+        asks = false;
+        found_next = 0;
+        found_epoch = 0;
+#endif
         my_inc = 0;
         prev = 0;
         last = 0;
@@ -465,6 +663,10 @@ proctype daemon(byte me; byte slot)
     byte todo[SLOTS], r; /* what is to be recovered; of which slot, now */
     batch b, rb;      /* its own, and one to recover */
     byte answer, failed, i, o;
+#if MOVES
+    byte claims, my_claim, found_next, found_epoch;
+    bool asks; /* it has claimed the first partition, which has no position in the ledger */
+#endif
 
 start:
     atomic { /* Take the slot. */
@@ -482,14 +684,26 @@ start:
         r = (todo[0] > 0 -> 0 : 1);
         recover(r);
         r = 0
+#if MOVES
+    :: asks && todo[0] == 0 && todo[1] == 0 -> bring_back()
+    :: !asks && todo[0] == 0 && todo[1] == 0 ->
+#else
     :: else ->
+#endif
        if
        :: ALL_DONE -> goto stop
+#if MOVES
+       :: atomic { moves > 0 && mine[0] && position[0] > 0 -> moves--; claim(0); asks = false }; move_out()
+#endif
 #ifdef WITHOUT_CLAIM_FIRST
        :: atomic { assign(0); look(0, COVERS(log[0], 0)); look(1, COVERS(log[1], 0)) }; atomic { claim(0) }
        :: atomic { assign(1); look(0, COVERS(log[0], 1)); look(1, COVERS(log[1], 1)) }; atomic { claim(1) }
 #else
+#ifdef WITHOUT_LOOK_AFTER_CLAIM
+       :: atomic { assign(0); found_next = past_next; found_epoch = past_epoch }; atomic { claim(0) }
+#else
        :: atomic { assign(0); claim(0) }
+#endif
        :: atomic { assign(1); claim(1) }
 #endif
        :: atomic { mine[0] && holder[0] != me -> release(0) } /* It is told; or its next commit fails. */
@@ -634,7 +848,7 @@ init
     };
     timeout; /* When nothing moves any more, all has been counted. */
     d_step {
-        assert(next[0] == EVENTS && next[1] == FEW);
+        assert(COUNTED_TO == EVENTS && next[1] == FEW);
         assert(!open[0] && !open[1]);
         do
         :: p < PARTITIONS ->

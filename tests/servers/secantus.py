@@ -19,7 +19,7 @@ PYTHON = os.path.join(PYTHON_HOME, "bin", "python3")
 PYTHON_INSTALL_S = 200
 RUST_HOME = os.path.join(CACHE, f"secantus-mdb-{RUST_VERSION}")
 STARTS = 3
-# As fast a program for two thirds of the work: its own profile optimizes across libraries, in one piece each.
+# Its own profile optimizes across libraries, in one piece each, which takes long and which tests do not need.
 QUICKLY = {"CARGO_PROFILE_RELEASE_LTO": "off", "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16"}
 RUST_INSTALL_S = 1800  # it is half an hour's work for one core that others use, too
 

@@ -129,8 +129,9 @@ class Case(unittest.TestCase):
         """Run a command. Returns its standard output; self.err has its errors. `status` is the expected status; None: any."""
         if "input" not in options:
             options["stdin"] = subprocess.DEVNULL
+        options.setdefault("timeout", TIMEOUT_S)
         done = subprocess.run([*command(), *arguments], cwd=self.dir, stdout=subprocess.PIPE, check=False,
-                              stderr=subprocess.PIPE, timeout=TIMEOUT_S, **options)
+                              stderr=subprocess.PIPE, **options)
         self.status, self.err = done.returncode, done.stderr.decode(errors="replace")
         out = done.stdout.decode(errors="replace")
         if status is not None:

@@ -394,6 +394,22 @@ static void test_a_number_is_missing_behind_a_header(void **state)
     expect(k, known, "log from 2");
 }
 
+/* Only a header was counted, and copies of it are there, but the oldest file is empty. */
+static void test_an_empty_file_before_copies_of_a_header_proves_nothing(void **state)
+{
+    struct rotating *k = *state;
+    const struct counted known[] = {{'p', HEADER_LINES, FOLLOWED}, {.content = 0}};
+    rotating_apply(k, known[0]);
+    rotating_put(k, (struct place){LOG, 'q', 90, 0});
+    rotating_put(k, (struct place){"access.log.1", 'p', HEADER_LINES, 0});
+    rotating_put(k, (struct place){"access.log.2", 'p', HEADER_LINES, 0});
+    expect(k, known, "log from 2, gap");
+    rotating_put(k, (struct place){"access.log.3", 'b', 0, 0});
+    expect(k, known, "log from 2, gap");
+    rotating_put(k, (struct place){"access.log.3", 'b', 0, 180});
+    expect(k, known, "log from 2"); /* it was there before: nothing was deleted since */
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -416,6 +432,7 @@ int main(void)
         TEST(test_a_file_that_came_since_the_begin_is_no_history),
         TEST(test_a_number_is_missing_behind_a_copy),
         TEST(test_a_number_is_missing_behind_a_header),
+        TEST(test_an_empty_file_before_copies_of_a_header_proves_nothing),
         TEST(test_files_that_cannot_be_read_are_numbered),
         TEST(test_a_folder_that_is_gone_is_an_error),
     };

@@ -7,7 +7,13 @@
 #include "store/mongo/admin/validator.h"
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/doc/version_stamps.h"
+#include "store/mongo/ledger/copies.h"
+#include "store/mongo/ledger/identity.h"
+#include "store/mongo/ledger/ledger.h"
 #include "store/mongo/raw/place.h"
+#include "store/mongo/wire/field.h"
+
+#include <inttypes.h>
 
 /* Notes a failure, which mongo_admin() returns at its end. If the server is gone, the walk ends. */
 static bool note_failure(struct mongo_admin_run *r, const struct mongo_collection *c, const struct err *e)
@@ -70,5 +76,31 @@ bool mongo_admin(const char *url, const struct mongo_task *task, struct text *ou
     mongo_raw_init(r.m, task->raws, task->raw_count);
     good = good && run(&r, e);
     mongo_free(r.m);
+    return good;
+}
+
+static bool upgrade(struct mongo_store *m, bool dry, struct text *said, struct err *e)
+{
+    bson_t ledger;
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_opens(m, &ledger, e);
+    int64_t format = mongo_number_at(&ledger, "v", 1);
+    if (good && bson_empty(&ledger))
+        good = err_set(e, EX_NOINPUT, "%s contains no store of tallyd", mongo_client_name(m->client));
+    else if (good && format >= MONGO_FORMAT)
+        text_puts(said, "the database has the newest format: nothing to do\n");
+    else if (good)
+        text_printf(said, "format %" PRId64 " %s format %d; no document but the ledger changes%s\n", format,
+                    dry ? "would become" : "became", MONGO_FORMAT,
+                    dry ? "; stop all older tallyds first, since they would end" : "");
+    bson_destroy(&ledger);
+    return good && (dry || format >= MONGO_FORMAT || mongo_begin_ledger(m, e));
+}
+
+bool mongo_upgrade(const char *url, bool dry, struct text *said, struct err *e)
+{
+    struct mongo_store *m = mongo_new(url, true, 0, e);
+    bool good = m != NULL && upgrade(m, dry, said, e);
+    if (m != NULL)
+        mongo_free(m);
     return good;
 }

@@ -10,7 +10,7 @@
  *     pages.series   _id                                    lookups are by _id; it grows with no clock
  *     batches        _id, hashed                            written, and deleted a second later
  *     raw.SOURCE     host, time                             one client's events ask one shard; no hot chunk
- *     pages.top, books, ledger, reports, jobs               not sharded: few documents, or one
+ *     pages.top, books, past, ledger, reports, jobs         not sharded: few documents, or small ones
  *     documents of a report without dimensions              not sharded: one series
  *
  *   A collection whose shard key is not _id has a unique _id on each shard only. There is still only one
@@ -28,3 +28,5 @@
 
 /* `out`: the text for the shell, or a report of what was done; after a failure, too. */
 bool mongo_admin(const char *url, const struct mongo_task *task, struct text *out, struct err *e) MUST_CHECK;
+/* Raises the format of a database (mongo/ledger/copies.h). `dry`: only says that it would. */
+bool mongo_upgrade(const char *url, bool dry, struct text *said, struct err *e) MUST_CHECK;

@@ -84,6 +84,8 @@ static bool hold(struct backing *g, bool is_new, bson_t *ledger)
     snprintf(path, sizeof path, "backups.%s.owner", g->id);
     BSON_APPEND_UTF8(&set, path, owner);
     bson_append_document_end(&update, &set);
+    if (is_new)
+        BCON_APPEND(&update, "$inc", "{", "noted", BCON_INT64(1), "}");
     bool good = mongo_modify(g->m->client, MONGO_LEDGER, &query, &update, &found, ledger, g->e);
     g->kept_ms = clock_mono_ms(g->m->store.clock);
     if (good && !found && is_new)

@@ -13,6 +13,7 @@
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/commit.h"
 #include "store/mongo/writer/partition.h"
+#include "store/mongo/writer/retire.h"
 #include "store/mongo/writer/slot.h"
 #include "store/mongo/writer/update.h"
 
@@ -114,7 +115,7 @@ static bool mark(struct mongo_store *m, const bson_t *before, struct err *e)
                  "epoch", BCON_INT64(m->writer.inc), "writers." SLOT ".inc", BCON_INT64(m->writer.inc),
                  "writers." SLOT ".lease", BCON_DATE_TIME(now_ms), "writers." SLOT ".host",
                  BCON_UTF8(mongo_name_host(host) ? host : ""), "writers." SLOT ".pid", BCON_INT64(getpid()),
-                 "}", "$setOnInsert", "{", "v", BCON_INT32(MONGO_SCHEMA), "}");
+                 "}", "$setOnInsert", "{", "v", BCON_INT32(MONGO_FORMAT), "}");
     bool good = mongo_update_one(m->client, MONGO_LEDGER, &filter, update, true, &matched, e) &&
                 mongo_begin_ledger(m, e);
     if (good) {
@@ -253,6 +254,43 @@ static bool put_reports(struct mongo_store *m, bool is_whole, struct err *e)
     return true;
 }
 
+/* Files are claimed when more of them comes, and a claim brings their positions back: so many of them do not
+ * need to be in the ledger. */
+static bool are_past(const struct store_content *content)
+{
+    size_t files = 0;
+    for (size_t i = 0; i < content->position_count; i++)
+        files += content->positions[i].partition[0] == '\0';
+    return files >= MONGO_RETIRED_MIN;
+}
+
+static bool put_past(struct mongo_store *m, const struct range *range, struct err *e)
+{
+    bool matched;
+    bson_t update = BSON_INITIALIZER, set;
+    text_clear(&m->id);
+    text_printf(&m->id, "%s/", range->source);
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->id.ptr));
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    BSON_APPEND_UTF8(&set, "source", range->source);
+    BSON_APPEND_UTF8(&set, "partition", "");
+    BSON_APPEND_INT64(&set, "epoch", 1);
+    mongo_add_position(m, NULL, range, &set);
+    bson_append_document_end(&update, &set);
+    bool good = mongo_update_one(m->client, MONGO_PAST, filter, &update, true, &matched, e);
+    bson_destroy(&update);
+    bson_destroy(filter);
+    return good;
+}
+
+static bool put_all_past(struct mongo_store *m, const struct store_content *content, struct err *e)
+{
+    bool good = true;
+    for (size_t i = 0; good && i < content->position_count; i++)
+        good = content->positions[i].partition[0] != '\0' || put_past(m, &content->positions[i], e);
+    return good;
+}
+
 static void add_position(struct mongo_store *m, const struct range *range, bson_t *set)
 {
     const struct mongo_partition p = {.key = mongo_partition_key(range)};
@@ -265,7 +303,7 @@ static void add_position(struct mongo_store *m, const struct range *range, bson_
 /* Makes it a store: takes the mark away, gives the slot back, and sets the positions. */
 static bool take_mark_away(struct mongo_store *m, const struct store_content *content, struct err *e)
 {
-    bool matched;
+    bool matched, has_past = are_past(content);
     bson_t filter = BSON_INITIALIZER, update = BSON_INITIALIZER, set;
     mongo_add_ledger(m, &filter);
     BSON_APPEND_INT64(&filter, "writers." SLOT ".inc", m->writer.inc);
@@ -273,8 +311,10 @@ static bool take_mark_away(struct mongo_store *m, const struct store_content *co
     if (content->book_count > 0) /* else no batch was ever counted */
         BSON_APPEND_INT64(&set, "writers." SLOT ".seq", m->writer.number);
     BSON_APPEND_DATE_TIME(&set, "writers." SLOT ".lease", 0);
-    for (size_t i = 0; i < content->position_count; i++)
-        add_position(m, &content->positions[i], &set);
+    for (size_t i = 0; i < content->position_count; i++) {
+        if (content->positions[i].partition[0] != '\0' || !has_past)
+            add_position(m, &content->positions[i], &set);
+    }
     bson_append_document_end(&update, &set);
     bson_t *unset = BCON_NEW("restoring", "");
     BSON_APPEND_DOCUMENT(&update, "$unset", unset);
@@ -292,6 +332,8 @@ static bool finish(struct store *st, const struct store_content *content, struct
     if (!keep_mark(m, e) || !put_all_books(m, content, e) || !put_reports(m, true, e))
         return false;
     failpoint(FAILPOINT_COPY_FINISHING);
+    if (are_past(content) && !put_all_past(m, content, e))
+        return false;
     if (!take_mark_away(m, content, e))
         return false;
     m->writer.slot[0] = '\0';

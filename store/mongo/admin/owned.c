@@ -53,7 +53,7 @@ static bool is_of_report(const struct owning *o, const char *name)
 
 static bool is_owned(const struct owning *o, const struct mongo_place *place)
 {
-    static const char *const names[] = {MONGO_LEDGER,  MONGO_BATCHES, MONGO_BOOKS,
+    static const char *const names[] = {MONGO_LEDGER,  MONGO_BATCHES, MONGO_BOOKS, MONGO_PAST,
                                         MONGO_REPORTS, MONGO_JOBS,    NULL};
     if (mongo_is_raw(place))
         return true;

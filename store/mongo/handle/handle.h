@@ -17,13 +17,15 @@
 #define MONGO_LEDGER         "ledger"
 #define MONGO_BATCHES        "batches"
 #define MONGO_BOOKS          "books"
+#define MONGO_PAST           "past"
 #define MONGO_REPORTS        "reports"
 #define MONGO_JOBS           "jobs"
 #define MONGO_TOP            "top" /* suffix of a report's collection of cached rankings */
 #define MONGO_SLOTS          64
 #define MONGO_CLOCK_SLACK_MS HOUR_MS /* a lease further ahead comes from a clock that was ahead */
 #define MONGO_SLOT_BYTES     8
-#define MONGO_SCHEMA         1
+#define MONGO_SCHEMA         1  /* of documents: their member `v` */
+#define MONGO_FORMAT         2  /* of the database: `v` of the ledger */
 #define MONGO_IDENTITY_BYTES 33 /* 128 bits in hex, and a zero byte */
 
 /* A partition whose events this handle may commit. */
@@ -32,8 +34,10 @@ struct mongo_partition {
     char *key;       /* its key in the ledger's `partitions` */
     bool is_claimed; /* false: the members below are those of the last claim */
     int64_t epoch, next;
-    bool is_new;    /* nothing of it was ever counted */
-    int64_t *until; /* offset up to which each report counts it; -1: not counted yet */
+    int64_t claim;      /* number of this writer's claim; it uses each number once */
+    int64_t counted_in; /* number of the last batch with a range of it; 0: none since the claim */
+    bool is_new;        /* nothing of it was ever counted */
+    int64_t *until;     /* offset up to which each report counts it; -1: not counted yet */
 };
 
 /* A batch that is committed and not applied yet, of this slot or another's. */
@@ -88,6 +92,9 @@ struct mongo_writer {
     bool is_done;                   /* the ledger has no open batch of the slot */
     int64_t applied_at_ms;          /* when the last batch was applied, by the monotonic clock */
     int64_t kept_ms;                /* when the lease was renewed last, by the monotonic clock */
+    int64_t retired_ms;             /* when it last looked for files that have ended; 0: never */
+    size_t staying;                 /* files that had to stay in the ledger then */
+    int64_t claims;                 /* number of its last claim */
     int64_t logs_deleted;           /* logs of batches before this number are deleted */
     int batches_to_ask;             /* batches that mongo/writer/torn.c has yet to check */
     struct mongo_partition *partitions; /* every partition that it ever claimed */

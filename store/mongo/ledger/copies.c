@@ -10,10 +10,10 @@ struct holds {
     bool found;
 };
 
-static bool see_hold(void *context, const bson_t *ledger)
+bool mongo_has_hold(const bson_t *ledger, int64_t now_ms)
 {
-    struct holds *h = context;
     bson_iter_t backups, at;
+    bool found = false;
     if (!mongo_find_member(ledger, "backups", &backups) || !bson_iter_recurse(&backups, &at))
         return false;
     while (bson_iter_next(&at)) {
@@ -21,9 +21,16 @@ static bool see_hold(void *context, const bson_t *ledger)
         bool has = bson_iter_recurse(&at, &until) && bson_iter_find(&until, "until") &&
                    BSON_ITER_HOLDS_DATE_TIME(&until);
         int64_t until_ms = has ? bson_iter_date_time(&until) : 0;
-        if (until_ms >= h->now_ms && until_ms <= h->now_ms + MONGO_HOLD_MS + MONGO_CLOCK_SLACK_MS)
-            h->found = true;
+        if (until_ms >= now_ms && until_ms <= now_ms + MONGO_HOLD_MS + MONGO_CLOCK_SLACK_MS)
+            found = true;
     }
+    return found;
+}
+
+static bool see_hold(void *context, const bson_t *ledger)
+{
+    struct holds *h = context;
+    h->found = mongo_has_hold(ledger, h->now_ms);
     return false;
 }
 
@@ -47,11 +54,11 @@ bool mongo_is_unfinished(const bson_t *ledger)
 
 bool mongo_check_format(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
-    int64_t format = mongo_number_at(ledger, "v", MONGO_SCHEMA);
+    int64_t format = mongo_number_at(ledger, "v", 1);
     const char *needs = mongo_text_at(ledger, "needs");
-    return format <= MONGO_SCHEMA ||
+    return format <= MONGO_FORMAT ||
            err_set(e, EX_DATAERR, "%s has format %" PRId64 ", this tallyd knows 1 to %d: use %s%s%s",
-                   mongo_client_name(m->client), format, MONGO_SCHEMA,
+                   mongo_client_name(m->client), format, MONGO_FORMAT,
                    needs[0] != '\0' ? "tallyd " : "the later version that wrote it", needs,
                    needs[0] != '\0' ? " or later" : "");
 }

@@ -1,7 +1,10 @@
 /* mongo/ledger/copies.h - backups, restores and copies that the ledger knows of, and the format of the
  * database; mongo/admin/copy.h shows the fields.
  *
- *   ledger   { _id: "ledger", v: 1, … }   a later format: v: 2, needs: "0.4.0"
+ *   ledger   { _id: "ledger", v: 2, … }   a later format: v: 3, needs: "0.4.0"
+ *
+ * Formats : 1: all positions are in the ledger. 2: those of files that have ended are in `past`
+ *           (mongo/writer/retire.h). The first writer raises it (mongo_begin_ledger()).
  */
 #pragma once
 
@@ -9,6 +12,8 @@
 
 #define MONGO_HOLD_MS 600000 /* a backup that has not renewed its note for so long is over */
 
+/* Is a backup under way, by a ledger that was read? */
+bool mongo_has_hold(const bson_t *ledger, int64_t now_ms);
 /* Is a backup under way? Then writers keep their logs. */
 bool mongo_backup_holds(struct mongo_store *m, bool *holds, struct err *e) MUST_CHECK;
 

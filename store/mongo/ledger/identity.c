@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+#define BEGIN_TRIES 8
+
 /* ---- the ledger */
 
 static void make_identity(char identity[MONGO_IDENTITY_BYTES])
@@ -37,9 +39,24 @@ static bool give_identity(struct mongo_store *m, const char *identity, struct er
 static bool create_ledger(struct mongo_store *m, const char *identity, struct err *e)
 {
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
-    bson_t *update = BCON_NEW("$setOnInsert", "{", "v", BCON_INT32(MONGO_SCHEMA), "identity",
+    bson_t *update = BCON_NEW("$setOnInsert", "{", "v", BCON_INT32(MONGO_FORMAT), "identity",
                               BCON_UTF8(identity), "epoch", BCON_INT64(clock_wall_ms(m->store.clock)), "}");
     bool matched, good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, true, &matched, e);
+    bson_destroy(filter);
+    bson_destroy(update);
+    return good;
+}
+
+/* Gives the format of this version to a ledger of an older one. Writers of older versions know another epoch,
+ * so none of them commits from then on. */
+static bool raise_format(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    int64_t now_ms = clock_wall_ms(m->store.clock), epoch = mongo_number_at(ledger, "epoch", 0);
+    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER, "epoch", BCON_INT64(epoch), "v", "{", "$not", "{", "$gte",
+                              BCON_INT32(MONGO_FORMAT), "}", "}");
+    bson_t *update = BCON_NEW("$set", "{", "v", BCON_INT32(MONGO_FORMAT), "needs", TALLYD_VERSION, "epoch",
+                              BCON_INT64(now_ms > epoch ? now_ms : epoch + 1), "}");
+    bool matched, good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, false, &matched, e);
     bson_destroy(filter);
     bson_destroy(update);
     return good;
@@ -64,21 +81,21 @@ bool mongo_begin_ledger(struct mongo_store *m, struct err *e)
     if (m->writer.identity[0] != '\0') /* a ledger that is gone is not made again */
         return true;
     make_identity(identity);
-    if (!create_ledger(m, identity, e))
-        return false;
-    bool good = mongo_read_ledger(m, &ledger, e);
-    if (good && identity_of(&ledger)[0] == '\0') {
+    bool good = create_ledger(m, identity, e), is_ready = false;
+    bson_init(&ledger);
+    for (int tries = 0; good && !is_ready && tries < BEGIN_TRIES; tries++) {
         bson_destroy(&ledger);
-        bson_init(&ledger);
-        good = give_identity(m, identity, e);
-        bson_destroy(&ledger);
-        good = mongo_read_ledger(m, &ledger, e) && good;
+        good = mongo_read_ledger(m, &ledger, e);
+        bool has_identity = identity_of(&ledger)[0] != '\0';
+        is_ready = has_identity && mongo_number_at(&ledger, "v", 1) >= MONGO_FORMAT;
+        if (good && !is_ready)
+            good = has_identity ? raise_format(m, &ledger, e) : give_identity(m, identity, e);
     }
     if (good) {
         snprintf(m->writer.identity, sizeof m->writer.identity, "%s", identity_of(&ledger));
         m->writer.epoch = mongo_number_at(&ledger, "epoch", 0);
-        good = m->writer.identity[0] != '\0' ||
-               err_set(e, EX_DATAERR, "%s: the ledger has no identity", mongo_client_name(m->client));
+        good = is_ready || err_set(e, EX_DATAERR, "%s: the ledger has no identity, or no format",
+                                   mongo_client_name(m->client));
     }
     bson_destroy(&ledger);
     return good;

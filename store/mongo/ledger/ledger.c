@@ -14,7 +14,7 @@ int64_t mongo_seq_of(const bson_t *ledger, const char *slot)
     return mongo_number_at(ledger, path, 0);
 }
 
-/* Positions are never deleted, since a file may come back. */
+/* Only files that have ended leave the ledger. */
 static void warn_if_full(struct mongo_store *m, const bson_t *ledger)
 {
     struct text store = {0};
@@ -24,7 +24,7 @@ static void warn_if_full(struct mongo_store *m, const bson_t *ledger)
     text_url(&store, slice_text(m->uri));
     log_warn(
         "ledger_nearly_full",
-        "store=%s bytes=%u limit=%zu next=\"at the limit nothing more is counted: have further files counted "
+        "store=%s bytes=%u limit=%zu next=\"at the limit nothing more is counted: have further logs counted "
         "into another database\"",
         log_quote(store.ptr, quoted), ledger->len, MONGO_LEDGER_BYTES_MAX);
     text_fini(&store);

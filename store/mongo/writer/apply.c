@@ -16,6 +16,7 @@
 #include "store/mongo/writer/commit.h"
 #include "store/mongo/writer/enough.h"
 #include "store/mongo/writer/partition.h"
+#include "store/mongo/writer/retire.h"
 #include "store/mongo/writer/slot.h"
 #include "store/mongo/writer/torn.h"
 #include "store/mongo/writer/update.h"
@@ -115,6 +116,12 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
     return true;
 }
 
+/* Does the batch take the whole rest of a file out? */
+static bool takes_rest(const struct mongo_store *m, const struct batch *batch)
+{
+    return m->batch.taken != NULL && batch->ranges[0].to == 0;
+}
+
 /* A retry inserts the log again under the same name: copies would fill the disk. It inserts raw events
  * again, too: another primary may lack what only the last one had acknowledged. */
 static bool begin(struct mongo_store *m, const struct batch *batch, struct err *e)
@@ -123,7 +130,8 @@ static bool begin(struct mongo_store *m, const struct batch *batch, struct err *
     if (!mongo_need_slot(m, e) || !claim(m, batch, e) || !mongo_raw_store(m, batch, e) ||
         (m->batch.step != STEP_LOGGING && !prepare(m, batch, e)) ||
         (m->writer.batches_to_ask > 0 && !mongo_check_torn(m, text_slice(&m->batch.log.packed), e)) ||
-        (m->batch.taken != NULL && !mongo_check_enough(m, text_slice(&m->batch.log.packed), e)))
+        (m->batch.taken != NULL && !mongo_check_enough(m, text_slice(&m->batch.log.packed), e)) ||
+        (takes_rest(m, batch) && !mongo_void_past(m, mongo_own_partition(m, &batch->ranges[0]), e)))
         return false;
     const struct mongo_open o = own_open(m, m->writer.number);
     if (!mongo_insert_log(m, &o, text_slice(&m->batch.log.packed), e))
@@ -143,6 +151,7 @@ static void note_committed(struct mongo_store *m)
     for (size_t i = 0; !m->batch.backfills && i < m->batch.range_count; i++) {
         struct mongo_partition *p = mongo_own_partition(m, &m->batch.ranges[i]);
         p->next = m->batch.ranges[i].to;
+        p->counted_in = m->writer.committed;
         p->is_new = m->batch.taken != NULL && p->next == 0;
         for (size_t r = 0; r < m->store.report_count; r++)
             p->until[r] = m->batch.taken == NULL || m->batch.taken[r] ? p->next : -1;
@@ -202,7 +211,7 @@ bool mongo_housekeep(struct store *st, bool all, struct err *e)
     bool is_idle = clock_mono_ms(m->store.clock) - m->writer.applied_at_ms >= IDLE_MS;
     if (m->batch.step > STEP_LOGGING || m->writer.slot[0] == '\0')
         return true;
-    if (!mongo_keep_slot(m, e))
+    if (!mongo_keep_slot(m, e) || !mongo_retire(m, all, e))
         return false;
     if (!m->writer.is_done && (all || is_idle)) {
         const struct mongo_open o = own_open(m, m->writer.committed);

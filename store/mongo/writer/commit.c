@@ -8,6 +8,7 @@
 #include "store/mongo/ledger/peers.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/partition.h"
+#include "store/mongo/writer/retire.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,19 +31,23 @@ static void add_label(bson_t *set, const char *path, const char *label)
     bson_append_utf8(set, path, -1, clean, (int)n);
 }
 
+static const char *path_of(struct mongo_store *m, const struct mongo_partition *p, const char *name)
+{
+    return p == NULL ? name : mongo_partition_member(m, p, name);
+}
+
 void mongo_add_position(struct mongo_store *m, const struct mongo_partition *p, const struct range *range,
                         bson_t *set)
 {
-    BSON_APPEND_INT64(set, mongo_partition_member(m, p, "next"), range->to);
-    add_label(set, mongo_partition_member(m, p, "label"), range->label);
-    BSON_APPEND_INT64(set, mongo_partition_member(m, p, "tail_hash"), (int64_t)range->tail_hash);
-    BSON_APPEND_INT64(set, mongo_partition_member(m, p, "tail_len"), range->tail_len);
-    BSON_APPEND_INT64(set, mongo_partition_member(m, p, "latest_ms"), range->latest_ms);
+    BSON_APPEND_INT64(set, path_of(m, p, "next"), range->to);
+    add_label(set, path_of(m, p, "label"), range->label);
+    BSON_APPEND_INT64(set, path_of(m, p, "tail_hash"), (int64_t)range->tail_hash);
+    BSON_APPEND_INT64(set, path_of(m, p, "tail_len"), range->tail_len);
+    BSON_APPEND_INT64(set, path_of(m, p, "latest_ms"), range->latest_ms);
     if (range->partition[0] != '\0' || range->witnesses.count > 0) {
         unsigned char bytes[WITNESSES_MAX * WITNESS_BYTES];
         size_t len = witnesses_pack(&range->witnesses, bytes);
-        BSON_APPEND_BINARY(set, mongo_partition_member(m, p, "witnesses"), BSON_SUBTYPE_BINARY, bytes,
-                           (uint32_t)len);
+        BSON_APPEND_BINARY(set, path_of(m, p, "witnesses"), BSON_SUBTYPE_BINARY, bytes, (uint32_t)len);
     }
 }
 
@@ -62,6 +67,7 @@ static void add_range(struct mongo_store *m, const struct range *range, bson_t *
     const struct mongo_partition *p = mongo_own_partition(m, range);
     BSON_APPEND_UTF8(query, mongo_partition_member(m, p, "owner"), m->writer.slot);
     BSON_APPEND_INT64(query, mongo_partition_member(m, p, "epoch"), p->epoch);
+    BSON_APPEND_INT64(query, mongo_partition_member(m, p, "claim"), p->claim);
     mongo_match_number(query, mongo_partition_member(m, p, "next"), p->next, !p->is_new);
     if (m->batch.backfills)
         return; /* the position stays */
@@ -143,7 +149,9 @@ static bool explain(struct mongo_store *m, const bson_t *ledger, struct err *e)
         return mongo_lose_slot(m, ledger, e);
     for (size_t i = 0; i < m->batch.range_count; i++) {
         const struct mongo_partition *p = mongo_own_partition(m, &m->batch.ranges[i]);
-        int64_t epoch = mongo_number_at(ledger, mongo_partition_member(m, p, "epoch"), -1);
+        int64_t epoch;
+        if (!mongo_epoch_of(m, ledger, p, &epoch, e))
+            return false;
         if (epoch < p->epoch)
             return mongo_refuse(m, e, "%s was claimed %" PRId64 " times, and now fewer",
                                 m->batch.ranges[i].label, p->epoch);

@@ -3,7 +3,7 @@
 
 #include "store/mongo/handle/handle.h"
 
-/* Adds the position of a partition to a $set. */
+/* Adds the position of a partition to a $set of the ledger; `p` NULL: to a document of `past`. */
 void mongo_add_position(struct mongo_store *m, const struct mongo_partition *p, const struct range *range,
                         bson_t *set);
 /* Prepares the filter and the update of the commit; a retry sends the same. */

@@ -10,6 +10,7 @@
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
+#include "store/mongo/writer/retire.h"
 #include "store/mongo/writer/slot.h"
 #include "store/mongo/writer/torn.h"
 
@@ -44,8 +45,7 @@ static struct slice name_of(const struct range *range, char buf[PARTITION_NAME_B
     return slice_of(buf, source + partition);
 }
 
-/* The partition as it was last claimed, even if the claim was lost; NULL: never claimed. */
-static struct mongo_partition *known_partition(struct mongo_store *m, const struct range *range)
+struct mongo_partition *mongo_known_partition(struct mongo_store *m, const struct range *range)
 {
     char buf[PARTITION_NAME_BYTES];
     uint32_t number = mongo_names_find(&m->writer.partition_names, name_of(range, buf));
@@ -54,7 +54,7 @@ static struct mongo_partition *known_partition(struct mongo_store *m, const stru
 
 struct mongo_partition *mongo_own_partition(struct mongo_store *m, const struct range *range)
 {
-    struct mongo_partition *p = known_partition(m, range);
+    struct mongo_partition *p = mongo_known_partition(m, range);
     ASSERT(p != NULL && p->is_claimed);
     return p;
 }
@@ -73,9 +73,24 @@ static void read_witnesses(const bson_t *partition, struct witnesses *w)
     (void)witnesses_unpack(w, slice_of((const char *)bytes, len));
 }
 
-/* Reads a partition of the ledger. False: it is only claimed, and nothing of it was counted; `r` is
- * unchanged. */
-static bool read_position(const bson_iter_t *member, struct range *r)
+/* Reads a position: a partition of the ledger, or a document of `past`. False: nothing of it was counted, or
+ * all was taken out again; `r` is unchanged. */
+static bool read_position(const bson_t *partition, struct range *r)
+{
+    if (mongo_number_at(partition, "next", -1) < 0)
+        return false;
+    snprintf(r->source, sizeof r->source, "%s", mongo_text_at(partition, "source"));
+    snprintf(r->partition, sizeof r->partition, "%s", mongo_text_at(partition, "partition"));
+    snprintf(r->label, sizeof r->label, "%s", mongo_text_at(partition, "label"));
+    r->to = mongo_number_at(partition, "next", -1);
+    r->tail_hash = (uint64_t)mongo_number_at(partition, "tail_hash", 0);
+    r->tail_len = (uint32_t)mongo_number_at(partition, "tail_len", 0);
+    r->latest_ms = mongo_number_at(partition, "latest_ms", 0);
+    read_witnesses(partition, &r->witnesses);
+    return true;
+}
+
+static bool read_member(const bson_iter_t *member, struct range *r)
 {
     uint32_t len;
     const uint8_t *bytes;
@@ -83,17 +98,7 @@ static bool read_position(const bson_iter_t *member, struct range *r)
     if (!BSON_ITER_HOLDS_DOCUMENT(member))
         return false;
     bson_iter_document(member, &len, &bytes);
-    if (!bson_init_static(&partition, bytes, len) || mongo_number_at(&partition, "next", -1) < 0)
-        return false;
-    snprintf(r->source, sizeof r->source, "%s", mongo_text_at(&partition, "source"));
-    snprintf(r->partition, sizeof r->partition, "%s", mongo_text_at(&partition, "partition"));
-    snprintf(r->label, sizeof r->label, "%s", mongo_text_at(&partition, "label"));
-    r->to = mongo_number_at(&partition, "next", -1);
-    r->tail_hash = (uint64_t)mongo_number_at(&partition, "tail_hash", 0);
-    r->tail_len = (uint32_t)mongo_number_at(&partition, "tail_len", 0);
-    r->latest_ms = mongo_number_at(&partition, "latest_ms", 0);
-    read_witnesses(&partition, &r->witnesses);
-    return true;
+    return bson_init_static(&partition, bytes, len) && read_position(&partition, r);
 }
 
 /* ---- claims: some partitions at once */
@@ -109,6 +114,7 @@ static struct mongo_partition new_partition(const struct mongo_store *m, const s
 {
     struct mongo_partition p = {.key = mongo_partition_key(range),
                                 .is_claimed = true,
+                                .claim = m->writer.claims,
                                 .until = xcalloc(m->store.report_count + 1, sizeof *p.until)};
     snprintf(p.source, sizeof p.source, "%s", range->source);
     snprintf(p.partition, sizeof p.partition, "%s", range->partition);
@@ -215,6 +221,7 @@ static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
     for (size_t i = 0; i < c->count; i++) {
         const struct mongo_partition *p = &c->partitions[i];
         BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "owner"), m->writer.slot);
+        BSON_APPEND_INT64(&set, mongo_partition_member(m, p, "claim"), p->claim);
         BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "source"), p->source);
         BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "partition"), p->partition);
     }
@@ -225,6 +232,13 @@ static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
     return good && (found || explain(m, e));
 }
 
+/* Brings back what is in `past`, now that nobody else can. */
+static bool bring_back(const struct claims *c, bson_t *ledger, struct err *e)
+{
+    bool held;
+    return mongo_return(c->m, c->partitions, c->count, ledger, &held, e) && (held || explain(c->m, e));
+}
+
 /* Reads the position and the epoch of a claimed partition. */
 static void take_claim(struct mongo_store *m, struct mongo_partition *p, const bson_t *ledger,
                        struct range *r)
@@ -233,7 +247,7 @@ static void take_claim(struct mongo_store *m, struct mongo_partition *p, const b
     text_clear(&m->id);
     text_printf(&m->id, "partitions.%s", p->key);
     r->to = -1;
-    p->is_new = !mongo_find_member(ledger, m->id.ptr, &member) || !read_position(&member, r);
+    p->is_new = !mongo_find_member(ledger, m->id.ptr, &member) || !read_member(&member, r);
     r->from = p->next = r->to;
     p->epoch = mongo_number_at(ledger, mongo_partition_member(m, p, "epoch"), 0);
 }
@@ -246,7 +260,7 @@ void mongo_forget_partitions(struct mongo_store *m)
 
 static void keep_partition(struct mongo_store *m, const struct range *range, const struct mongo_partition *p)
 {
-    struct mongo_partition *old = known_partition(m, range);
+    struct mongo_partition *old = mongo_known_partition(m, range);
     char buf[PARTITION_NAME_BYTES];
     if (old != NULL) {
         mongo_partition_fini(old);
@@ -263,7 +277,7 @@ static void keep_partition(struct mongo_store *m, const struct range *range, con
 static bool check_claims(struct claims *c, const bson_t *ledger, struct range *ranges, struct err *e)
 {
     for (size_t i = 0; i < c->count; i++) {
-        const struct mongo_partition *was = known_partition(c->m, &ranges[i]);
+        const struct mongo_partition *was = mongo_known_partition(c->m, &ranges[i]);
         take_claim(c->m, &c->partitions[i], ledger, &ranges[i]);
         if (was != NULL && !mongo_check_partition(c->m, was, &c->partitions[i], e))
             return false;
@@ -277,13 +291,14 @@ bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct er
     struct claims c = {.m = m, .partitions = xcalloc(count + 1, sizeof *c.partitions), .count = count};
     bson_t ledger = BSON_INITIALIZER;
     mongo_names_init(&c.keys);
+    m->writer.claims++;
     for (size_t i = 0; i < count; i++) {
         c.partitions[i] = new_partition(m, &ranges[i]);
         (void)mongo_names_add(&c.keys, slice_text(c.partitions[i].key));
     }
-    bool good = count == 0 ||
-                (mongo_need_slot(m, e) && mongo_meet(st, e) && write_claims(&c, &ledger, e) &&
-                 check_claims(&c, &ledger, ranges, e) && recover_of(&c, &ledger, e) && read_until(&c, e));
+    bool good = count == 0 || (mongo_need_slot(m, e) && mongo_meet(st, e) && write_claims(&c, &ledger, e) &&
+                               bring_back(&c, &ledger, e) && check_claims(&c, &ledger, ranges, e) &&
+                               recover_of(&c, &ledger, e) && read_until(&c, e));
     for (size_t i = 0; i < count; i++) {
         if (good)
             keep_partition(m, &ranges[i], &c.partitions[i]);
@@ -301,7 +316,7 @@ bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct er
 /* Was it another's meanwhile, or never ours? */
 static bool is_to_be_claimed(struct mongo_store *m, const struct range *r, bool backfills)
 {
-    const struct mongo_partition *p = known_partition(m, r);
+    const struct mongo_partition *p = mongo_known_partition(m, r);
     return p == NULL || !p->is_claimed || (!backfills && !p->is_new && p->next != r->from);
 }
 
@@ -320,18 +335,42 @@ bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct er
 
 /* ---- positions */
 
+struct positions {
+    position_fn *fn;
+    void *context;
+    struct mongo_names seen; /* sources whose position the ledger has */
+};
+
+static bool see_past(void *context, const bson_t *past)
+{
+    struct positions *g = context;
+    struct position p = {0};
+    return !read_position(past, &p.range) || mongo_names_find(&g->seen, slice_text(p.range.source)) != 0 ||
+           g->fn(g->context, &p);
+}
+
+/* The ledger first: what leaves it meanwhile is in `past` by then. */
 bool mongo_positions(struct store *st, position_fn *fn, void *context, struct err *e)
 {
-    bson_t ledger;
+    struct positions g = {.fn = fn, .context = context};
+    bson_t ledger, every = BSON_INITIALIZER;
     bson_iter_t all, at;
     bool good = mongo_read_ledger(mongo_of(st), &ledger, e), more = true;
+    mongo_names_init(&g.seen);
     if (good && mongo_find_member(&ledger, "partitions", &all) && bson_iter_recurse(&all, &at)) {
         while (more && bson_iter_next(&at)) {
             struct position p = {0};
-            if (read_position(&at, &p.range))
-                more = fn(context, &p);
+            if (!read_member(&at, &p.range))
+                continue;
+            if (p.range.partition[0] == '\0')
+                (void)mongo_names_add(&g.seen, slice_text(p.range.source));
+            more = fn(context, &p);
         }
     }
+    if (good && more)
+        good = mongo_find(mongo_of(st)->client, MONGO_PAST, &every, NULL, see_past, &g, e);
+    mongo_names_fini(&g.seen);
+    bson_destroy(&every);
     bson_destroy(&ledger);
     return good;
 }

@@ -3,6 +3,8 @@
 
 #include "store/mongo/handle/handle.h"
 
+/* The partition as it was last claimed, even if the claim was lost; NULL: never claimed. */
+struct mongo_partition *mongo_known_partition(struct mongo_store *m, const struct range *range);
 /* The partition of a range of the batch under way. Pre: this writer has claimed it. */
 struct mongo_partition *mongo_own_partition(struct mongo_store *m, const struct range *range);
 /* Forgets all claims, so that the next batch claims its partitions anew. */
@@ -17,4 +19,5 @@ const char *mongo_partition_member(struct mongo_store *m, const struct mongo_par
 bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct err *e);
 /* Claims those partitions of a batch that this writer does not have. */
 bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct err *e);
+/* Positions of the ledger, and of `past`. */
 bool mongo_positions(struct store *st, position_fn *fn, void *context, struct err *e);

@@ -1,0 +1,421 @@
+#include "store/mongo/writer/retire.h"
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/mem.h"
+#include "store/mongo/ledger/copies.h"
+#include "store/mongo/ledger/identity.h"
+#include "store/mongo/ledger/ledger.h"
+#include "store/mongo/ledger/slots.h"
+#include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
+#include "store/mongo/wire/id.h"
+#include "store/mongo/writer/partition.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define RETIRE_MS 20000
+
+/* A file may be in `past`, a partition of a topic never is. */
+static bool may_be_past(const struct mongo_partition *p)
+{
+    return p->partition[0] == '\0';
+}
+
+static struct slice past_id(struct mongo_store *m, const char *source)
+{
+    text_clear(&m->id);
+    text_printf(&m->id, "%s/", source);
+    return text_slice(&m->id);
+}
+
+/* ---- back into the ledger */
+
+struct returning {
+    struct mongo_store *m;
+    const struct mongo_partition *partitions; /* in the order of numbers of `ids` that are theirs */
+    struct mongo_names ids;
+    size_t *at; /* by number, from 1: index in partitions */
+    const bson_t *ledger;
+    bson_t query, set;
+    size_t count;
+};
+
+static bool has_position(struct mongo_store *m, const bson_t *ledger, const struct mongo_partition *p)
+{
+    return mongo_number_at(ledger, mongo_partition_member(m, p, "next"), -1) >= 0;
+}
+
+/* Only this claim can bring it back, and only once. */
+static void add_claim(struct returning *g, const struct mongo_partition *p)
+{
+    struct mongo_store *m = g->m;
+    BSON_APPEND_UTF8(&g->query, mongo_partition_member(m, p, "owner"), m->writer.slot);
+    BSON_APPEND_INT64(&g->query, mongo_partition_member(m, p, "claim"), p->claim);
+    mongo_match_nothing(&g->query, mongo_partition_member(m, p, "next"));
+}
+
+static bool add_past(void *context, const bson_t *past)
+{
+    struct returning *g = context;
+    bson_iter_t it;
+    const char *id = mongo_text_at(past, "_id");
+    uint32_t number = mongo_names_find(&g->ids, slice_text(id));
+    if (number == 0 || mongo_number_at(past, "next", -1) < 0)
+        return true;
+    const struct mongo_partition *p = &g->partitions[g->at[number - 1]];
+    int64_t epoch = mongo_number_at(g->ledger, mongo_partition_member(g->m, p, "epoch"), 0) +
+                    mongo_number_at(past, "epoch", 0);
+    add_claim(g, p);
+    BSON_APPEND_INT64(&g->set, mongo_partition_member(g->m, p, "epoch"), epoch);
+    for (bool more = bson_iter_init(&it, past); more && bson_iter_next(&it);) {
+        const char *name = bson_iter_key(&it);
+        if (strcmp(name, "_id") != 0 && strcmp(name, "epoch") != 0 && strcmp(name, "source") != 0 &&
+            strcmp(name, "partition") != 0)
+            bson_append_iter(&g->set, mongo_partition_member(g->m, p, name), -1, &it);
+    }
+    g->count++;
+    return true;
+}
+
+static bool read_past(struct mongo_store *m, const struct mongo_names *ids, mongo_document_fn *fn,
+                      void *context, struct err *e)
+{
+    bson_t filter = BSON_INITIALIZER;
+    struct mongo_ids list;
+    mongo_ids_begin(&list, &filter);
+    for (uint32_t i = 1; i <= ids->count; i++)
+        mongo_ids_add(&list, mongo_names_at(ids, i)->key);
+    mongo_ids_end(&list, &filter);
+    bool good = ids->count == 0 || mongo_find(m->client, MONGO_PAST, &filter, NULL, fn, context, e);
+    bson_destroy(&filter);
+    return good;
+}
+
+static bool write_returns(struct returning *g, bson_t *ledger, bool *held, struct err *e)
+{
+    char inc[64];
+    bson_t update = BSON_INITIALIZER, after;
+    struct mongo_store *m = g->m;
+    mongo_add_ledger(m, &g->query);
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
+    BSON_APPEND_INT64(&g->query, inc, m->writer.inc);
+    BSON_APPEND_DOCUMENT(&update, "$set", &g->set);
+    bool good = mongo_modify(m->client, MONGO_LEDGER, &g->query, &update, held, &after, e);
+    if (good && *held) {
+        bson_destroy(ledger);
+        bson_copy_to(&after, ledger);
+    }
+    bson_destroy(&after);
+    bson_destroy(&update);
+    return good;
+}
+
+bool mongo_return(struct mongo_store *m, const struct mongo_partition *partitions, size_t count,
+                  bson_t *ledger, bool *held, struct err *e)
+{
+    struct returning g = {.m = m,
+                          .partitions = partitions,
+                          .at = xcalloc(count + 1, sizeof *g.at),
+                          .ledger = ledger,
+                          .query = BSON_INITIALIZER,
+                          .set = BSON_INITIALIZER};
+    mongo_names_init(&g.ids);
+    for (size_t i = 0; i < count; i++) {
+        if (may_be_past(&partitions[i]) && !has_position(m, ledger, &partitions[i]))
+            g.at[mongo_names_add(&g.ids, past_id(m, partitions[i].source)) - 1] = i;
+    }
+    failpoint(FAILPOINT_PAST_CLAIMED);
+    *held = true;
+    bool good = read_past(m, &g.ids, add_past, &g, e) && (g.count == 0 || write_returns(&g, ledger, held, e));
+    bson_destroy(&g.set);
+    bson_destroy(&g.query);
+    mongo_names_fini(&g.ids);
+    free(g.at);
+    return good;
+}
+
+bool mongo_epoch_of(struct mongo_store *m, const bson_t *ledger, const struct mongo_partition *p,
+                    int64_t *epoch, struct err *e)
+{
+    bson_t past;
+    *epoch = mongo_number_at(ledger, mongo_partition_member(m, p, "epoch"), -1);
+    if (!may_be_past(p) || has_position(m, ledger, p))
+        return true;
+    (void)past_id(m, p->source);
+    bool good = mongo_read_document(m->client, MONGO_PAST, m->id.ptr, &past, e);
+    if (good && mongo_number_at(&past, "next", -1) >= 0)
+        *epoch = mongo_number_at(&past, "epoch", 0) + (*epoch > 0 ? *epoch : 0);
+    bson_destroy(&past);
+    return good;
+}
+
+bool mongo_void_past(struct mongo_store *m, const struct mongo_partition *p, struct err *e)
+{
+    bool matched;
+    if (!may_be_past(p))
+        return true;
+    (void)past_id(m, p->source);
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->id.ptr), "epoch", "{", "$lte", BCON_INT64(p->epoch), "}");
+    bson_t *update = BCON_NEW("$set", "{", "source", BCON_UTF8(p->source), "partition", "", "epoch",
+                              BCON_INT64(p->epoch), "next", BCON_INT64(-1), "}");
+    bool good = mongo_update_one(m->client, MONGO_PAST, filter, update, true, &matched, e);
+    bson_destroy(update);
+    bson_destroy(filter);
+    failpoint(FAILPOINT_PAST_VOID);
+    return good;
+}
+
+/* ---- out of the ledger */
+
+struct candidate {
+    const char *source; /* borrowed from the ledger */
+    bool stays;
+};
+
+struct retiring {
+    struct mongo_store *m;
+    struct mongo_names ids; /* of the candidates, from 1 */
+    struct candidate *list;
+    size_t count, capacity, staying;
+    struct range *ranges; /* of those that go */
+    size_t range_count;
+    int64_t noted; /* number of backups that ever began */
+};
+
+static bool was_just_counted(struct mongo_store *m, const char *source)
+{
+    struct range r = {0};
+    snprintf(r.source, sizeof r.source, "%s", source);
+    const struct mongo_partition *p = mongo_known_partition(m, &r);
+    return p != NULL && p->counted_in > 0 && p->counted_in == m->writer.committed;
+}
+
+static void see_partition(struct retiring *g, const bson_t *ledger, const bson_t *partition)
+{
+    struct mongo_store *m = g->m;
+    const char *source = mongo_text_at(partition, "source"), *owner = mongo_text_at(partition, "owner");
+    bool is_own = strcmp(owner, m->writer.slot) == 0;
+    if (source[0] == '\0' || mongo_text_at(partition, "partition")[0] != '\0' ||
+        mongo_number_at(partition, "next", -1) < 0 || (is_own && was_just_counted(m, source)) ||
+        (!is_own && mongo_slot_lives(ledger, owner, clock_wall_ms(m->store.clock))))
+        return;
+    g->list = xgrow(g->list, &g->capacity, g->count + 1, sizeof *g->list);
+    g->list[g->count++] = (struct candidate){source, false};
+    (void)mongo_names_add(&g->ids, past_id(m, source));
+}
+
+static void find_candidates(struct retiring *g, const bson_t *ledger)
+{
+    bson_iter_t all, at;
+    if (!mongo_find_member(ledger, "partitions", &all) || !bson_iter_recurse(&all, &at))
+        return;
+    while (bson_iter_next(&at)) {
+        uint32_t len;
+        const uint8_t *bytes;
+        bson_t partition;
+        if (!BSON_ITER_HOLDS_DOCUMENT(&at))
+            continue;
+        bson_iter_document(&at, &len, &bytes);
+        if (bson_init_static(&partition, bytes, len))
+            see_partition(g, ledger, &partition);
+    }
+}
+
+static bool see_state(void *context, const bson_t *book)
+{
+    struct retiring *g = context;
+    uint32_t number = mongo_names_find(&g->ids, slice_text(mongo_text_at(book, "_id")));
+    bool follows = number > 0 && mongo_number_at(book, "entries.state", 0) % RANGE_STATES == RANGE_FOLLOWED;
+    if (follows) {
+        g->list[number - 1].stays = true;
+        g->staying++;
+    }
+    return true;
+}
+
+/* Files that are followed stay. */
+static bool read_states(struct retiring *g, struct err *e)
+{
+    bson_t filter = BSON_INITIALIZER;
+    struct mongo_ids list;
+    bson_t *options = BCON_NEW("projection", "{", "entries.state", BCON_BOOL(true), "}");
+    mongo_ids_begin(&list, &filter);
+    for (uint32_t i = 1; i <= g->ids.count; i++)
+        mongo_ids_add(&list, mongo_names_at(&g->ids, i)->key);
+    mongo_ids_end(&list, &filter);
+    bool good = mongo_find(g->m->client, MONGO_BOOKS, &filter, options, see_state, g, e);
+    bson_destroy(options);
+    bson_destroy(&filter);
+    return good;
+}
+
+static void choose(struct retiring *g)
+{
+    size_t going = g->count - g->staying;
+    g->m->writer.staying = g->staying;
+    if (going < MONGO_RETIRED_MIN)
+        return;
+    g->ranges = xcalloc(MONGO_RETIRED_MAX, sizeof *g->ranges);
+    for (size_t i = 0; i < g->count && g->range_count < MONGO_RETIRED_MAX; i++) {
+        if (!g->list[i].stays)
+            snprintf(g->ranges[g->range_count++].source, RANGE_SOURCE_BYTES, "%s", g->list[i].source);
+    }
+}
+
+/* Chooses files, unless a backup is under way: it copies `past` before the ledger. */
+static bool find_ended(struct retiring *g, struct err *e)
+{
+    bson_t ledger;
+    bool good = mongo_read_ledger(g->m, &ledger, e);
+    g->noted = mongo_number_at(&ledger, "noted", 0);
+    if (good && !mongo_has_hold(&ledger, clock_wall_ms(g->m->store.clock)))
+        find_candidates(g, &ledger);
+    if (good && g->count >= g->m->writer.staying + MONGO_RETIRED_MIN) {
+        good = read_states(g, e);
+        choose(g);
+    }
+    bson_destroy(&ledger);
+    return good;
+}
+
+/* Adds the update that writes one document of `past`. */
+static void add_document(struct retiring *g, const bson_t *partition, const char *source, int64_t epoch,
+                         const char *key, bson_t *updates)
+{
+    bson_t one, query, update, set, older;
+    (void)past_id(g->m, source);
+    bson_append_document_begin(updates, key, -1, &one);
+    BSON_APPEND_DOCUMENT_BEGIN(&one, "q", &query);
+    BSON_APPEND_UTF8(&query, "_id", g->m->id.ptr);
+    BSON_APPEND_DOCUMENT_BEGIN(&query, "epoch", &older);
+    BSON_APPEND_INT64(&older, "$lt", epoch);
+    bson_append_document_end(&query, &older);
+    bson_append_document_end(&one, &query);
+    BSON_APPEND_DOCUMENT_BEGIN(&one, "u", &update);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    bson_copy_to_excluding_noinit(partition, &set, "owner", "claim", NULL);
+    bson_append_document_end(&update, &set);
+    bson_append_document_end(&one, &update);
+    BSON_APPEND_BOOL(&one, "upsert", true);
+    bson_append_document_end(updates, &one);
+}
+
+/* Adds the condition that the position is as it was copied, and takes it out of the ledger. */
+static void add_removal(struct mongo_store *m, const struct mongo_partition *p, int64_t next, bson_t *query,
+                        bson_t *unset)
+{
+    char *path = xstrdup(mongo_partition_member(m, p, ""));
+    BSON_APPEND_UTF8(query, mongo_partition_member(m, p, "owner"), m->writer.slot);
+    BSON_APPEND_INT64(query, mongo_partition_member(m, p, "epoch"), p->epoch);
+    BSON_APPEND_INT64(query, mongo_partition_member(m, p, "claim"), p->claim);
+    BSON_APPEND_INT64(query, mongo_partition_member(m, p, "next"), next);
+    path[strlen(path) - 1] = '\0'; /* the dot */
+    BSON_APPEND_UTF8(unset, path, "");
+    free(path);
+}
+
+/* The positions as the claim left them, as updates of `past` and as the removal from the ledger. */
+static void write_moves(struct retiring *g, const bson_t *ledger, bson_t *updates, bson_t *query,
+                        bson_t *unset)
+{
+    for (size_t i = 0; i < g->range_count; i++) {
+        const struct mongo_partition *p = mongo_own_partition(g->m, &g->ranges[i]);
+        bson_iter_t it;
+        const uint8_t *bytes;
+        uint32_t len;
+        bson_t partition;
+        char key[24], path[RANGE_SOURCE_BYTES * 3 + 32];
+        snprintf(path, sizeof path, "partitions.%s", p->key);
+        if (!mongo_find_member(ledger, path, &it) || !BSON_ITER_HOLDS_DOCUMENT(&it))
+            continue; /* another writer has it by now: the removal finds out */
+        bson_iter_document(&it, &len, &bytes);
+        if (!bson_init_static(&partition, bytes, len))
+            continue;
+        snprintf(key, sizeof key, "%zu", i);
+        add_document(g, &partition, p->source, p->epoch, key, updates);
+        add_removal(g->m, p, mongo_number_at(&partition, "next", -1), query, unset);
+    }
+}
+
+/* *are_all: each document was written. If not, `past` has a later one: the position stays where it is. */
+static bool insert(struct retiring *g, const bson_t *updates, bool *are_all, struct err *e)
+{
+    bson_t reply;
+    bson_iter_t it;
+    bson_t *command =
+        BCON_NEW("update", MONGO_PAST, "updates", BCON_ARRAY(updates), "ordered", BCON_BOOL(false));
+    bool good = mongo_write(g->m->client, command, &reply, e) &&
+                mongo_check_inserts(g->m->client, &reply, MONGO_PAST, e);
+    *are_all =
+        good && bson_iter_init_find(&it, &reply, "n") && bson_iter_as_int64(&it) == (int64_t)g->range_count;
+    bson_destroy(&reply);
+    bson_destroy(command);
+    failpoint(FAILPOINT_PAST_WRITTEN);
+    return good;
+}
+
+static bool take_out(struct retiring *g, bson_t *query, const bson_t *unset, bool *moved, struct err *e)
+{
+    char inc[64];
+    struct mongo_store *m = g->m;
+    mongo_add_ledger(m, query);
+    mongo_add_restored(query);
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
+    BSON_APPEND_INT64(query, inc, m->writer.inc);
+    mongo_match_number(query, "noted", g->noted, g->noted > 0);
+    bson_t *update = BCON_NEW("$unset", BCON_DOCUMENT(unset));
+    bool good = mongo_update_one(m->client, MONGO_LEDGER, query, update, false, moved, e);
+    bson_destroy(update);
+    for (size_t i = 0; i < g->range_count; i++)
+        mongo_own_partition(m, &g->ranges[i])->is_claimed = false;
+    failpoint(FAILPOINT_PAST_MOVED);
+    return good;
+}
+
+/* Nobody else changes a position that is claimed: so it is read after the claim. */
+static bool move(struct retiring *g, bool *moved, struct err *e)
+{
+    bson_t ledger = BSON_INITIALIZER, updates = BSON_INITIALIZER;
+    bson_t query = BSON_INITIALIZER, unset = BSON_INITIALIZER;
+    bool are_all, good = mongo_claim(&g->m->store, g->ranges, g->range_count, e);
+    if (good) {
+        bson_destroy(&ledger);
+        good = mongo_read_ledger(g->m, &ledger, e);
+    }
+    if (good) {
+        write_moves(g, &ledger, &updates, &query, &unset);
+        good = insert(g, &updates, &are_all, e) && (!are_all || take_out(g, &query, &unset, moved, e));
+    }
+    bson_destroy(&unset);
+    bson_destroy(&query);
+    bson_destroy(&updates);
+    bson_destroy(&ledger);
+    return good;
+}
+
+static bool retire_some(struct mongo_store *m, bool *moved, struct err *e)
+{
+    struct retiring g = {.m = m};
+    *moved = false;
+    mongo_names_init(&g.ids);
+    bool good = find_ended(&g, e) && (g.range_count == 0 || move(&g, moved, e));
+    mongo_names_fini(&g.ids);
+    free(g.ranges);
+    free(g.list);
+    return good;
+}
+
+bool mongo_retire(struct mongo_store *m, bool all, struct err *e)
+{
+    int64_t now_ms = clock_mono_ms(m->store.clock);
+    bool good, moved;
+    if (!all && m->writer.retired_ms > 0 && now_ms - m->writer.retired_ms < RETIRE_MS)
+        return true;
+    m->writer.retired_ms = now_ms;
+    do
+        good = retire_some(m, &moved, e);
+    while (good && moved && all);
+    return good;
+}

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Positions of files that have ended leave the ledger of MongoDB, and come back when more of such a file is counted: exactly, whenever
+a tallyd is killed, paused, copied or taken out meanwhile.
+
+The judge is a recount by Python. The seed is printed; TALLYD_SEED repeats a run. TALLYD_MONGO names the server
+(tests/servers/mongo.py).
+"""
+
+import datetime
+import os
+import re
+import signal
+
+import mongocase
+
+from harness import EX_OK, EX_TEMPFAIL, ROOT, TIMEOUT_S, dice, dying_at, failpoints
+from mongocase import LINES_A_BATCH, MongoCase, log
+
+with open(os.path.join(ROOT, "store/mongo/writer/retire.h"), encoding="utf-8") as header:
+    MIN = int(re.search(r"MONGO_RETIRED_MIN (\d+)", header.read())[1])
+
+
+CONFIG = b"reports: {site: {measures: {hits: count, bytes: sum(bytes)}}}\naggregate: {batch_size: 64KiB}\n"
+
+
+class Past(MongoCase):
+    def setUp(self):
+        super().setUp()
+        self.dice = dice()
+        self.logs = {}
+        self.write("tallyd.yaml", CONFIG)
+
+    def tallyd(self, *arguments, **options):
+        """An import of so many files takes long on a busy computer."""
+        return super().tallyd(*arguments, **{"timeout": 10 * TIMEOUT_S, **options})
+
+    def put(self, count):
+        """Write so many more files; returns their names."""
+        names = [f"{len(self.logs) + i:04}.log" for i in range(count)]
+        for name in names:
+            self.logs[name] = log(self.dice, self.dice.randrange(1, 3), pages=2, days=1, minutes=1)
+            self.write(name, self.logs[name])
+        return names
+
+    def grow(self, *names):
+        for name in names:
+            more = log(self.dice, 1, pages=2, days=1, minutes=1)
+            self.logs[name] += more
+            self.append(name, more)
+
+    def in_ledger(self):
+        return {one["source"] for one in self.base.ledger.find_one().get("partitions", {}).values() if "next" in one}
+
+    def in_past(self):
+        return {one["source"] for one in self.base.past.find({"next": {"$gte": 0}})}
+
+    def in_past_by_label(self):
+        return {os.path.basename(one["label"]) for one in self.base.past.find({"next": {"$gte": 0}})}
+
+    def check_all(self):
+        """All files that were written are counted once, whatever was where."""
+        self.count("-q", *self.logs)
+        self.check_counts(self.logs)
+
+    def check_counts(self, names):
+        expected = mongocase.recount(*(self.logs[name] for name in names))
+        for bucket in "minute", "hour":
+            self.assertEqual(mongocase.add_up(expected, bucket, lambda path: None), self.stored("site", "day", bucket))
+        for more in names, ["--store-only"]:
+            self.tallyd("verify", "-c", "tallyd.yaml", "--store", self.store, *more)
+
+    def forget(self, *arguments, **options):
+        return self.tallyd("forget", "-c", "tallyd.yaml", "--store", self.store, *arguments, **options)
+
+    def test_ended_files_leave_the_ledger_and_come_back(self):
+        names = self.put(MIN)
+        self.count("-q", *names)
+        self.assertEqual((MIN, 0), (len(self.in_ledger()), len(self.in_past())), "one of them was counted last: they are too few")
+        self.count("-q", *self.put(1))
+        self.assertEqual((1, MIN), (len(self.in_ledger()), len(self.in_past())))
+        self.count(*names)
+        self.assertEqual(1, len(self.in_ledger()), "a file without more lines stays where it is")
+        self.grow(names[0], names[MIN // 2])
+        self.check_all()
+        self.assertEqual(3, len(self.in_ledger()))
+        self.count("-q", *self.put(MIN))
+        self.assertEqual(1, len(self.in_ledger()), "those that had come back left again")
+        past = {os.path.basename(one["label"]): one["next"] for one in self.base.past.find()}
+        self.assertEqual({name: len(text) for name, text in self.logs.items()}, {**past, **self.nexts()})
+        self.check_all()
+
+    def test_killed_at_each_step(self):
+        places = [place for place in failpoints("past.") if place != "past.void"]
+        self.assertEqual(3, len(places))
+        for place in places:
+            with self.subTest(place):
+                self.anew()
+                self.logs = {}
+                names = self.put(MIN + 2)
+                if place == "past.claimed":
+                    self.count("-q", *names)
+                    self.assertLess(MIN - 1, len(self.in_past()))
+                    self.grow(*names[:3])
+                    self.count(*names[:3], status=-9, env=dying_at(f"{place}:{self.dice.randrange(1, 4)}"))
+                else:
+                    self.count(*names, status=-9, env=dying_at(place))
+                    self.assertLess(MIN, len(self.in_past()))
+                if self.dice.random() < 0.5:
+                    self.grow(*self.dice.sample(names, 2))
+                self.check_all()
+
+    def test_taken_out_of_past_and_counted_anew(self):
+        names = self.put(MIN + 1)
+        names.append("long.log")
+        self.logs["long.log"] = log(self.dice, 3 * LINES_A_BATCH)
+        self.write("long.log", self.logs["long.log"])
+        self.count("-q", *reversed(names))
+        for name, place in (names[3], None), (names[5], "past.void"), ("long.log", "past.void"), ("long.log", "forget.taken"):
+            with self.subTest(f"{name} {place}"):
+                self.assertEqual(place != "forget.taken", name in self.in_past_by_label())
+                if place:
+                    self.forget(name, status=-9, env=dying_at(place))
+                self.forget(name)
+                self.check_counts([other for other in self.logs if other != name])
+                self.check_all()
+
+    def test_nothing_leaves_while_a_backup_goes_on(self):
+        self.count("-q", *self.put(1))
+        self.tallyd("admin", "backup", "--store", self.store, "torn", status=-9, env=dying_at("backup.held"))
+        self.count("-q", *self.put(MIN + 1))
+        self.assertEqual(set(), self.in_past())
+        self.base.ledger.update_one({}, {"$unset": {"backups": ""}})
+        self.count("-q", *self.put(1))
+        self.assertGreater(len(self.in_past()), MIN)
+        self.tallyd("admin", "backup", "--store", self.store, "whole")
+        self.anew()
+        self.tallyd("admin", "restore", "--store", self.store, "whole")
+        self.assertGreater(len(self.in_past()), MIN)
+        self.grow(*self.dice.sample(sorted(self.logs), 3))
+        self.check_all()
+
+    def test_copied_there_and_back(self):
+        self.count("-q", *self.put(MIN + 2))
+        before = {one["source"]: one["next"] for one in self.base.past.find()}
+        self.tallyd("admin", "copy", self.store, "sqlite:copy.db")
+        self.anew()
+        self.tallyd("admin", "copy", "sqlite:copy.db", self.store)
+        self.assertEqual(set(), self.in_ledger())
+        after = {one["source"]: one["next"] for one in self.base.past.find()}
+        self.assertEqual(before, {source: after[source] for source in before})
+        self.grow(*self.dice.sample(sorted(self.logs), 3))
+        self.check_all()
+
+    def test_moved_under_a_paused_writer(self):
+        """Its lease is over: its file may go, and its next commit is refused as if another had claimed the file."""
+        lines = log(self.dice, 3 * LINES_A_BATCH)
+        self.write("slow.log", lines)
+        slow = self.begin("slow.log", env={**os.environ, "TALLYD_FAILPOINT": ""})
+        self.wait_until(lambda: self.nexts().get("slow.log"))
+        slow.send_signal(signal.SIGSTOP)
+        if slow.poll() is not None:
+            self.skipTest("this machine was too slow")
+        old = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(minutes=3)
+        slot = next(name for name, one in self.base.ledger.find_one()["writers"].items() if one.get("pid") == slow.pid)
+        self.base.ledger.update_one({}, {"$set": {f"writers.{slot}.lease": old}})
+        self.count("-q", *self.put(MIN + 1))
+        has_moved = any(one["label"].endswith("slow.log") for one in self.base.past.find())
+        slow.send_signal(signal.SIGCONT)
+        said = self.end(slow, EX_OK, EX_TEMPFAIL)
+        self.assertTrue(has_moved)
+        self.assertIn("start again", said + "start again" * (slow.returncode == EX_OK))
+        self.logs["slow.log"] = lines
+        self.check_all()
+
+    def test_older_writers_end(self):
+        """A ledger of format 1: the first writer raises it, and the epoch with it."""
+        self.count("-q", *self.put(2))
+        self.base.ledger.update_one({}, {"$set": {"v": 1}, "$unset": {"needs": ""}})
+        epoch = self.base.ledger.find_one()["epoch"]
+        self.assertIn("format 1", self.tallyd("admin", "upgrade", "--dry-run", "--store", self.store))
+        self.assertEqual(1, self.base.ledger.find_one()["v"])
+        if self.dice.random() < 0.5:
+            self.assertIn("format 2", self.tallyd("admin", "upgrade", "--store", self.store))
+        self.check_all()
+        ledger = self.base.ledger.find_one()
+        self.assertEqual((2, True), (ledger["v"], ledger["epoch"] > epoch))
+        self.assertRegex(ledger["needs"], r"^\d+\.\d+\.\d+$")
+        self.assertIn("nothing to do", self.tallyd("admin", "upgrade", "--store", self.store))
+
+
+if __name__ == "__main__":
+    mongocase.main()
