@@ -195,8 +195,7 @@ bool chain_heeds_directives(const struct chain *c)
     return decode_heeds_directives(c->decode);
 }
 
-/* Are the names of a #Fields: forgotten at the record's end? Those of a file hold for the lines behind it. */
-static bool forgets_directives(const struct chain *c)
+static bool forgets_directives(const struct chain *c) /* at the record's end; those of a file hold on */
 {
     return c->text != NULL && (c->record->partition != RECORD_NO_PARTITION || !chain_heeds_directives(c));
 }

@@ -18,7 +18,7 @@ static void copy_magic(char magic[FOREIGN_MAGIC_BYTES], int64_t at, int64_t posi
     }
 }
 
-/* Is it a part of a message of OTLP, and does it fit into a message of `len` bytes? All parts have the tag 1. */
+/* Is it a part of a message of OTLP, which fits into `len` bytes? All parts have the tag 1. */
 static bool is_part(const unsigned char *p, const unsigned char *end, uint32_t len)
 {
     uint32_t part = 0, head = 1;

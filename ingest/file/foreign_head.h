@@ -1,5 +1,5 @@
-/* foreign_head.h - tells files that are no logs by their first bytes: archives, whose headers would be read as a
- * part of a log's lines, and files of messages, which have no lines. input.c asks it.
+/* foreign_head.h - tells files that are no logs by their first bytes: archives, whose headers would be read
+ * as a part of a log's lines, and files of messages, which have no lines. input.c asks it.
  *
  *   tar, zip                 unpack it
  *   OTLP in protobuf         00 00 01 2F | 0A AC 02 …       the length of each message, then the message

@@ -7,12 +7,12 @@
  * Position : counts decompressed bytes; it is the offset under which a file's lines are counted.
  * Pipes    : after input_wait(), input_read() does not block, so a live source can seal its batches by time.
  *            This does not hold for a compressed pipe, on which a wait always returns at once.
- * Space    : a plain file may end in NULs that its writer has not filled yet, as IIS makes them, at most 1 MiB.
- *            The file ends before them, until something else is written there.
+ * Space    : a plain file may end in NULs that its writer has not filled yet, as IIS makes them, at most 1
+ *            MiB. The file ends before them, until something else is written there.
  * Never    : mmap: a file that is truncated while it is read must not kill the daemon.
  * Errors   : EX_NOINPUT: no such file, or a directory; EX_NOPERM; EX_IOERR; EX_DATAERR: a tar or zip
- *            archive, or a file of messages (foreign_head.h); or damaged or cut-off compressed data, returned only after every byte before the damage
- *            was delivered.
+ *            archive, or a file of messages (foreign_head.h); or damaged or cut-off compressed data, returned
+ *            only after every byte before the damage was delivered.
  * Threads  : one at a time.
  */
 #pragma once
