@@ -23,7 +23,7 @@
  *                  dropping: true while it is dropped (mongo/job/drop.h)
  *   ledger       one document: partitions with next, owner and epoch; slots of writers
  *   past         { _id: "file:4096:9f…/", source, label, next, epoch, … }   files that have ended:
- *                mongo/writer/retire.h
+ *                mongo/writer/past.h
  *   batches      the logs of batches that are being applied
  *   raw.access   { _id: "kafka:access/0/0000000000000004711", host, time, path, … }     mongo/raw/raw.h
  *   jobs         { _id: "rollup/pages", written: {…}, rolled: {…}, fence, owner, until, … }

@@ -15,7 +15,7 @@
 
 static struct fetch of_table(struct natives *all, struct budget *b)
 {
-    budget_init(b, 1000, NULL);
+    budget_init(b, 1000, NULL, NULL);
     natives_init(all, 0);
     return (struct fetch){.budget = b, .natives = all};
 }

@@ -12,8 +12,8 @@
  *             { …, restoring: { …, copy: true } }       while `tallyd admin copy` fills it: admin/fill.h
  *   batches   { _id: "w0/…", zstd, prev: 41 }           prev: the batch that the slot had committed before
  *
- * Past   : while a backup goes on, no position leaves the ledger (mongo/writer/retire.h). So the copied ledger
- *          or the copied `past` has each one.
+ * Past   : while a backup goes on, no position leaves the ledger (mongo/writer/retire.h). So the copy of the
+ *          ledger or of `past` has each one.
  * Logs   : while a backup goes on, writers delete no logs; they ask before they do. At the end the backup
  *          checks by `prev` that it has every log, else it fails.
  */

@@ -12,6 +12,7 @@
 #include "store/mongo/send/send.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/commit.h"
+#include "store/mongo/writer/member.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/retire.h"
 #include "store/mongo/writer/slot.h"

@@ -16,6 +16,7 @@
 #include "store/mongo/writer/commit.h"
 #include "store/mongo/writer/enough.h"
 #include "store/mongo/writer/partition.h"
+#include "store/mongo/writer/past.h"
 #include "store/mongo/writer/retire.h"
 #include "store/mongo/writer/slot.h"
 #include "store/mongo/writer/torn.h"

@@ -7,8 +7,9 @@
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
 #include "store/mongo/wire/field.h"
+#include "store/mongo/writer/member.h"
 #include "store/mongo/writer/partition.h"
-#include "store/mongo/writer/retire.h"
+#include "store/mongo/writer/past.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,29 +10,13 @@
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
-#include "store/mongo/writer/retire.h"
+#include "store/mongo/writer/member.h"
+#include "store/mongo/writer/past.h"
 #include "store/mongo/writer/slot.h"
 #include "store/mongo/writer/torn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Escapes dots and $: names of members must not have a dot, or begin with $. */
-char *mongo_partition_key(const struct range *range)
-{
-    struct text key = {0};
-    text_percent(&key, slice_text(range->source), ".$");
-    text_putc(&key, '/');
-    text_percent(&key, slice_text(range->partition), ".$");
-    return key.ptr;
-}
-
-const char *mongo_partition_member(struct mongo_store *m, const struct mongo_partition *p, const char *name)
-{
-    text_clear(&m->id);
-    text_printf(&m->id, "partitions.%s.%s", p->key, name);
-    return m->id.ptr;
-}
 
 #define PARTITION_NAME_BYTES (RANGE_SOURCE_BYTES + RANGE_PARTITION_BYTES)
 

@@ -9,10 +9,6 @@ struct mongo_partition *mongo_known_partition(struct mongo_store *m, const struc
 struct mongo_partition *mongo_own_partition(struct mongo_store *m, const struct range *range);
 /* Forgets all claims, so that the next batch claims its partitions anew. */
 void mongo_forget_partitions(struct mongo_store *m);
-/* The key of a partition in the ledger; the caller frees it. */
-char *mongo_partition_key(const struct range *range);
-/* The path of a member in the ledger: "partitions.kafka:access/0.next"; valid until the next call. */
-const char *mongo_partition_member(struct mongo_store *m, const struct mongo_partition *p, const char *name);
 
 /* Claims the partitions of these ranges and sets where each goes on. Batches that another writer has sealed
  * with events of them, and has not finished, are finished first. */
