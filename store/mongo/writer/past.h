@@ -1,4 +1,4 @@
-/* mongo/writer/past.h - positions of files that have ended, in the collection `past` (docs/LEDGER.md, "Past").
+/* mongo/writer/past.h - positions of ended files, in the collection `past` (docs/LEDGER.md, "Past").
  * A claim brings them back; retire.h moves them there.
  *
  *   past   { _id: "file:4096:9f…/", source, partition: "", label, next, tail_hash, tail_len, latest_ms,
