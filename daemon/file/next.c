@@ -306,8 +306,10 @@ static const struct known_file *find_unsure(const struct look *l)
     size_t oldest = 0;
     while (oldest < l->count && l->rotated[oldest].head.len == 0)
         oldest++;
+    if (oldest == l->count)
+        return NULL;
     const struct sighting *s = &l->rotated[oldest];
-    if (oldest == l->count || s->known == NULL || !is_followed(l, s->known))
+    if (s->known == NULL || !is_followed(l, s->known))
         return NULL;
     for (size_t i = 0; i < oldest; i++) {
         if (l->rotated[i].file.changed_ns < look_counted_ns(l, s->known))
