@@ -49,7 +49,7 @@ class Expiring:
     minutes_gone = 5 * HOUR  # so long ago there are none any more, whatever a store keeps together
 
     def make_log(self, lines):
-        self.dice = dice()
+        self.dice = getattr(self, "dice", None) or dice()  # another log of the same test is another one
         self.now = int(time.time())
         self.hour = self.now // HOUR * HOUR
         self.at = []

@@ -215,7 +215,7 @@ class Refused(ForgetCase):
 
     def test_file_that_changed_where_no_hash_looks(self):
         """Its first and last 4 KiB and its length are the same, but one line is another: books or cells differ."""
-        begin = self.a.index(b"] \"GET", len(self.a) // 2)
+        begin = self.a.index(b"/2026:", len(self.a) // 2)  # not one of the future
         begin = self.a.rindex(b"\n", 0, begin) + 1
         end = self.a.index(b"\n", begin)
         for line, status, said in ((b"x" * (end - begin), EX_CONFIG, "another configuration"),
