@@ -248,7 +248,7 @@ bool derive_reload(struct derive *d, bool *is_new, struct err *e)
     }
     text_fini(&before);
     text_fini(&after);
-    if (*is_new) {
+    if (good && old != NULL) { /* files of one build may differ */
         pthread_mutex_lock(&data_lock);
         d->data = next;
         pthread_mutex_unlock(&data_lock);

@@ -69,7 +69,7 @@ struct derive {
     const struct zone *zone;          /* set by derive_open() if a field needs it */
 };
 
-/* The lists and databases that fields need. They are replaced as a whole, so whoever uses them holds them. */
+/* The lists and databases that fields need. A reload replaces them together; each user holds one set. */
 struct derive_data {
     size_t holders;
     struct geo *geo, *asn; /* NULL, each: no field needs it */
@@ -89,10 +89,10 @@ const char *derive_source(const struct derive *d, enum field f);
 /* Finds and loads what the fields that are asked for need. Call it before events are decoded. Errors:
  * EX_CONFIG, EX_OSFILE or EX_NOINPUT, which name the key or the package. */
 bool derive_open(struct derive *d, struct err *e) MUST_CHECK;
-/* Reads lists and databases anew, from the same paths. If one is bad, all stay as they are: the error names
- * the key. *is_new: at least one is of another build. */
+/* Reads lists and databases anew, from the same paths, and takes them. If one is bad, all stay as they are: the
+ * error names the key. *is_new: at least one is of another build. */
 bool derive_reload(struct derive *d, bool *is_new, struct err *e) MUST_CHECK;
-/* What is open now; the caller gives it back by derive_release(). NULL: nothing is. Any thread. */
+/* Holds the open set; the caller gives it back by derive_release(). NULL: none is open. Any thread. */
 struct derive_data *derive_hold(const struct derive *d);
 void derive_release(struct derive_data *data);
 /* Adds a line for each list and database that is open, each behind `prefix`: what it is, and when it was
