@@ -78,7 +78,7 @@ class Bench:
         """Lines a second, as the daemon counts them."""
         def consumed():
             while True:
-                with contextlib.suppress(ConnectionError):  # as one of those that answered_ms() counts
+                with contextlib.suppress(ConnectionError):  # it is asked again; answered_ms() counts such failures
                     return self.daemon.metrics()["tallyd_lines_consumed_total"], time.monotonic()
         before, begun = consumed()
         meanwhile(seconds)

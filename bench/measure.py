@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 CACHE = os.path.join(ROOT, ".cache", "bench")
 LOAD_AVERAGE = os.getloadavg()[0]  # when it was started
+CONCERN = "?w=majority&journal=true&retryWrites=false"  # of all writes to MongoDB
 
 
 class Failed(Exception):

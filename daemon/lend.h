@@ -1,5 +1,5 @@
-/* lend.h - gives the batches of one report to a daemon's engine as batches of all its reports. What backfills
- * beside a running daemon (daemon/file/desk_backfill.h) applies its batches by it.
+/* lend.h - gives the batches of one report to a daemon's engine as batches of all its reports. A backfill
+ * beside a running daemon (daemon/file/desk_backfill.h) applies its batches so.
  *
  * Threads: that of engine_lend().
  */
@@ -13,7 +13,7 @@ struct lend {
     bool (*may_wait)(void *of);  /* as engine_lend() has it; called with `context` */
     void *context;               /* of may_wait */
     struct part_report *reports; /* a part for the engine's store: empty but for the report */
-    struct books books;          /* likewise */
+    struct books books;          /* books for the engine's store: empty but for the report */
 };
 
 void lend_init(struct lend *l);

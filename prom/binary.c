@@ -46,7 +46,7 @@ static double calculate(enum op op, double a, double b)
     }
 }
 
-/* Of two numbers. `kept`: the value that a filter lets pass. */
+/* The result for two numbers; `kept` is the result of a comparison that filters, if it is true. */
 static double result_of(const struct node *n, double a, double b, double kept)
 {
     if (vector_is_absent(a) || vector_is_absent(b))

@@ -185,8 +185,7 @@ static bool take_book(void *context, const char *source, const char *partition, 
     struct planning *g = context;
     struct backfill_plan *plan = g->plan;
     struct position key;
-    struct noted n;
-    n = (struct noted){.to = value};
+    struct noted n = {.to = value};
     if (!(report[0] == '\0' ? read_source_entry(entry, &n)
                             : read_report_entry(strcmp(report, g->report) != 0, entry, &n)))
         return true;
@@ -350,7 +349,8 @@ bool backfill_lacks(const struct backfill_plan *plan, const struct backfill_plan
     for (size_t i = 0; i < plan->stretch_count; i++) {
         const struct backfill_stretch *s = &plan->stretches[i];
         int64_t at = s->from;
-        /* Both are by position and offset. Of a stretch with some times, the old report has counts. */
+        /* Both lists are sorted by position and offset. Where the old report has events of some times, it has
+         * counts that the new one lacks. */
         for (size_t k = 0; k < old->stretch_count; k++) {
             const struct backfill_stretch *o = &old->stretches[k];
             if (o->position == s->position && o->without_count == 0 && o->from <= at && at < o->to)

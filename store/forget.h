@@ -29,7 +29,7 @@ struct store_dropped {
     uint64_t series;
 };
 
-/* What store_replace() made. */
+/* The result of store_replace(). */
 struct store_replaced {
     int generation; /* of the report now */
     int replaced;   /* the generation that was the newest before */

@@ -2,9 +2,9 @@
  * counted to the store's position, as far as its records still exist.
  *
  * Retention : records before the first offset are gone.
- * Compaction: records in between may be gone, too. Of a compacted topic, events that are missing beside
- *             missing offsets are no difference. Of any other topic they are: only transactions leave offsets
- *             out there, and these offsets never held an event.
+ * Compaction: if the topic is compacted, records in between may be gone, too. Then missing events are no
+ *             difference if offsets are missing. In any other topic, only transactions leave offsets out, and
+ *             these never held an event: there, each missing event is a difference.
  */
 #pragma once
 

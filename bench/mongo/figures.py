@@ -20,7 +20,7 @@ sys.path[:0] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "tests", "server
 import measure  # noqa: E402
 import mongo  # noqa: E402
 import svg  # noqa: E402
-from measure import percentile  # noqa: E402
+from measure import CONCERN, percentile  # noqa: E402
 
 try:
     import bson
@@ -28,7 +28,6 @@ try:
 except ImportError:
     pymongo = None  # main() begins again by a Python that has it
 
-CONCERN = "?w=majority&journal=true&retryWrites=false"
 LABELS = {"ferretdb": "FerretDB 2", "secantus": "SecantusDB", "secantus-py": "SecantusDB in Python"}
 SERVERS = ("ferretdb", "secantus")
 CHART = "figures.svg"  # beside the results

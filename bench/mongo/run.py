@@ -21,14 +21,13 @@ import age  # noqa: E402
 import daemon  # noqa: E402
 import measure  # noqa: E402
 import mongo  # noqa: E402
-from measure import percentile, verdict  # noqa: E402
+from measure import CONCERN, percentile, verdict  # noqa: E402
 
 try:
     import pymongo
 except ImportError:
     pymongo = None  # main() begins again by a Python that has it
 
-CONCERN = "?w=majority&journal=true&retryWrites=false"
 # Events of a batch of the interleaved rounds, so that a round takes some seconds; and before, so that most documents are there.
 SERVERS = {"ferretdb": ("FerretDB 2", 20_000, 1_500_000), "secantus": ("SecantusDB", 5_000, 100_000)}
 NAIVE_CONNECTIONS, CONNECTIONS, ROUNDS, CHARTS = 8, 4, 7, 1000

@@ -20,14 +20,13 @@ sys.path[:0] = [os.path.join(ROOT, "bench"), os.path.join(ROOT, "tests", "server
 
 import measure  # noqa: E402
 import mongo  # noqa: E402
-from measure import percentile, verdict  # noqa: E402
+from measure import CONCERN, percentile, verdict  # noqa: E402
 
 try:
     import pymongo
 except ImportError:
     pymongo = None  # main() begins again by a Python that has it
 
-CONCERN = "?w=majority&journal=true&retryWrites=false"
 SERVERS = {"ferretdb": "FerretDB 2", "secantus": "SecantusDB", "secantus-py": "SecantusDB in Python"}
 SLOTS, PARTITIONS, SECONDS, BOUND, SYNCS, FEW = 64, 4, 8, 1000, 50, 8
 # Writers, ledgers, partitions that nobody seals.
@@ -55,7 +54,7 @@ def fields_of(pid):
 
 
 def cpu_s(roots):
-    """Processor time of these processes, of all that they have started, and of those that have ended."""
+    """The processor time of these processes and of all that they have started, also of those that have ended."""
     stats = {}
     for path in glob.glob("/proc/[0-9]*"):
         try:
@@ -92,7 +91,7 @@ class Bench:
         return [self.server.pid] + ([self.server.postgres.pid] if hasattr(self.server, "postgres") else [])
 
     def measure_parts(self, ledgers, idle):
-        """Processor time, ms, of what a seal consists of, on a ledger that one writer has sealed into."""
+        """The processor time in ms of each part of a seal, on a ledger that one writer has sealed into."""
         ledger = pymongo.MongoClient(f"{self.server.url}/{CONCERN}")[f"w1_l{ledgers}_i{idle}"].ledger
         slot = ledger.find_one({"_id": 0})["writers"]["w0"]
         same = {"_id": 0, "epoch": 1, "writers.w0.inc": 1, "writers.w0.seq": slot["seq"]}

@@ -131,7 +131,9 @@ static bool look(struct filling *f, bool *is_there, struct err *e)
     else if (!prove(f, is_there, e))
         return false;
     else if (!*is_there)
-        say_left(f, "no counted record is left that could prove that it is the same topic");
+        say_left(f,
+                 "no counted record is left that is as it was counted: another topic has this name now, or "
+                 "all of them are gone");
     return true;
 }
 
@@ -286,10 +288,7 @@ static bool fill(struct filling *f, struct err *e)
     }
     if (f->reader == NULL || !look(f, &is_there, e))
         return false;
-    /* What is gone is left out, so that it stays in the plan: `from` moves only with what was counted. */
-    if (!is_there)
-        return true;
-    return count_stretch(f, e);
+    return !is_there || count_stretch(f, e); /* what is not there stays uncounted */
 }
 
 bool refill_topics(const struct refill *r, struct err *e)

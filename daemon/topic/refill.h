@@ -14,7 +14,7 @@
  * Like then: events that were in the future when they were counted stay rejected. Before the offset at which
  *          the topic was first counted, a record's own time judges. Decoding is today's.
  * Errors : EX_UNAVAILABLE, EX_TEMPFAIL: the cluster or the registry does not answer, or `go_on` ended it;
- *          those of `apply`. What was applied stays.
+ *          those of `apply`. After an error, the batches that were applied stay.
  * Threads: the caller's.
  */
 #pragma once

@@ -166,7 +166,7 @@ struct decode {
 void decode_init(struct decode *d);
 /* Each takes one piece, so that a configuration can name the line of a wrong piece. */
 bool decode_add_step(struct decode *d, struct slice text, struct err *e) MUST_CHECK;
-/* May the text of the first of these steps hold commas? Then all up to the end of `steps` is that one
+/* May the first of these steps have commas in its text? Then all up to the end of `steps` is that one
  * step. */
 bool decode_takes_rest(const char *steps);
 bool decode_add_field(struct decode *d, struct slice name, struct slice origin, struct err *e) MUST_CHECK;

@@ -6,7 +6,7 @@
  *
  * Secrets : password and token are sent to the url only, and appear in no error.
  * Errors  : EX_UNAVAILABLE, EX_NOPERM: the server is away, refuses, or does not know the schema; EX_DATAERR:
- *           it cannot be used; EX_OSFILE: a library is missing.
+ *           it cannot be used; EX_USAGE, EX_NOINPUT, EX_OSFILE: as base/http.h says.
  */
 #pragma once
 

@@ -5,6 +5,7 @@ What cannot be had raises Missing with the reason.
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -77,6 +79,44 @@ def go_install(home, program, name, timeout_s):
             raise Missing(f"go is not installed: {name} needs Go 1.25 or later, which Debian 12 does not have")
         run(["go", "install", program], f"building {name} by go", timeout_s, GOBIN=part)
         os.rename(part, home)
+
+
+def go_source(name):
+    """The folder of a Go module of the tests, of one program main.go."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+
+
+def go_home(name, version):
+    """Where go_build() makes it: another folder for each version and program."""
+    with open(os.path.join(go_source(name), "main.go"), "rb") as file:
+        return os.path.join(CACHE, f"{name}-{version}-{hashlib.sha256(file.read()).hexdigest()[:8]}")
+
+
+def go_build(name, version, what, timeout_s, tidy=True):
+    """The program of a Go module of the tests, built once; `what` is what people call it. `tidy`: go.mod lacks what it needs."""
+    home = go_home(name, version)
+    with making(home) as part:
+        if part is None:
+            return
+        if not shutil.which("go"):
+            raise Missing(f"go is not installed: {what} needs Go 1.26 or later, which Debian 12 does not have")
+        source = os.path.join(part, "source")
+        shutil.copytree(go_source(name), source)
+        if tidy:
+            run(["go", "-C", source, "mod", "tidy"], f"getting the modules of {what} by go", timeout_s, GOFLAGS="")
+        run(["go", "-C", source, "build", *([] if tidy else ["-mod=mod"]), "-o", os.path.join(part, name), "."],
+            f"building {what} by go", timeout_s)
+        shutil.rmtree(source)
+        os.rename(part, home)
+
+
+def provided(provide):
+    """Call it, or end the test program as skipped (tests/run.py), with what is missing."""
+    try:
+        provide()
+    except Missing as why:
+        print(f"skipped: {why}")
+        sys.exit(77)
 
 
 def free_ports(count):

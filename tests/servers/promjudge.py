@@ -5,40 +5,19 @@ It is built once, in some minutes, and again if its program promjudge/main.go ch
 """
 
 import contextlib
-import hashlib
 import json
 import os
-import shutil
 import subprocess
 
-from process import CACHE, Missing, making, run
+from process import go_build, go_home
 
 VERSION = "0.316.0"  # as in promjudge/go.mod; it is Prometheus 3.16
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "promjudge")
+HOME = go_home("promjudge", VERSION)
 INSTALL_S = 900
 
 
-def home():
-    """A folder of this version and program."""
-    with open(os.path.join(SOURCE, "main.go"), "rb") as file:
-        return os.path.join(CACHE, f"promjudge-{VERSION}-{hashlib.sha256(file.read()).hexdigest()[:8]}")
-
-
-HOME = home()
-
-
 def install():
-    with making(HOME) as part:
-        if part is None:
-            return
-        if not shutil.which("go"):
-            raise Missing("go is not installed: the judge of PromQL needs Go 1.26 or later, which Debian 12 does not have")
-        source = os.path.join(part, "source")
-        shutil.copytree(SOURCE, source)
-        run(["go", "-C", source, "mod", "tidy"], "getting Prometheus by go", INSTALL_S, GOFLAGS="")
-        run(["go", "-C", source, "build", "-o", os.path.join(part, "promjudge"), "."], "building the judge by go", INSTALL_S)
-        shutil.rmtree(source)
-        os.rename(part, HOME)
+    go_build("promjudge", VERSION, "the judge of PromQL", INSTALL_S)
 
 
 class Judge:

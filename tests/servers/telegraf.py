@@ -1,29 +1,19 @@
-"""A judge of StatsD and Influx: Telegraf's own plugins, as a Go module. Its program is telegraf/main.go, built once in about a minute."""
+"""A judge of StatsD and Influx: Telegraf's own plugins, as a Go module. It is built once, in about a minute, and again if its program
+telegraf/main.go changes."""
 
 import os
-import shutil
 import subprocess
 
-from process import CACHE, Missing, free_ports, making, run
+from process import free_ports, go_build, go_home
 
 VERSION = "1.32.0"  # as in telegraf/go.mod
-HOME = os.path.join(CACHE, f"telegraf-{VERSION}")
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "telegraf")
+HOME = go_home("telegraf", VERSION)
 INSTALL_S, RUN_S = 900, 120
 
 
 def install():
-    with making(HOME) as part:
-        if part is None:
-            return
-        if not shutil.which("go"):
-            raise Missing("go is not installed: Telegraf needs Go 1.25 or later, which Debian 12 does not have")
-        source = os.path.join(part, "source")
-        shutil.copytree(SOURCE, source)
-        # Not `go mod tidy`: it also wants the tests of all that Telegraf uses.
-        run(["go", "-C", source, "build", "-mod=mod", "-o", os.path.join(part, "telegraf"), "."], "building Telegraf's plugins by go", INSTALL_S)
-        shutil.rmtree(source)
-        os.rename(part, HOME)
+    # Not `go mod tidy`: it also wants the tests of all that Telegraf uses.
+    go_build("telegraf", VERSION, "Telegraf's plugins", INSTALL_S, tidy=False)
 
 
 def gather(lines):

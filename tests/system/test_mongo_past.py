@@ -151,25 +151,32 @@ class Past(MongoCase):
         self.grow(*self.dice.sample(sorted(self.logs), 3))
         self.check_all()
 
+    def paused_writer(self):
+        """A writer that is paused within a file, and the file's name. One that ended before is another file's."""
+        for number in range(20):
+            name = f"slow{number}.log"
+            self.logs[name] = log(self.dice, 3 * LINES_A_BATCH)
+            self.write(name, self.logs[name])
+            slow = self.begin(name, env={**os.environ, "TALLYD_FAILPOINT": ""})
+            self.wait_until(lambda: self.nexts().get(name))
+            slow.send_signal(signal.SIGSTOP)
+            if slow.poll() is None:
+                return slow, name
+            self.end(slow, EX_OK)
+        return self.fail("each writer ended before it could be paused")
+
     def test_moved_under_a_paused_writer(self):
         """Its lease is over: its file may go, and its next commit is refused as if another had claimed the file."""
-        lines = log(self.dice, 3 * LINES_A_BATCH)
-        self.write("slow.log", lines)
-        slow = self.begin("slow.log", env={**os.environ, "TALLYD_FAILPOINT": ""})
-        self.wait_until(lambda: self.nexts().get("slow.log"))
-        slow.send_signal(signal.SIGSTOP)
-        if slow.poll() is not None:
-            self.skipTest("this machine was too slow")
+        slow, name = self.paused_writer()
         old = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(minutes=3)
-        slot = next(name for name, one in self.base.ledger.find_one()["writers"].items() if one.get("pid") == slow.pid)
+        slot = next(slot for slot, one in self.base.ledger.find_one()["writers"].items() if one.get("pid") == slow.pid)
         self.base.ledger.update_one({}, {"$set": {f"writers.{slot}.lease": old}})
         self.count("-q", *self.put(MIN + 1))
-        has_moved = any(one["label"].endswith("slow.log") for one in self.base.past.find())
+        has_moved = any(one["label"].endswith(name) for one in self.base.past.find())
         slow.send_signal(signal.SIGCONT)
         said = self.end(slow, EX_OK, EX_TEMPFAIL)
         self.assertTrue(has_moved)
         self.assertIn("start again", said + "start again" * (slow.returncode == EX_OK))
-        self.logs["slow.log"] = lines
         self.check_all()
 
     def test_older_writers_end(self):

@@ -8,12 +8,12 @@ import collections
 import json
 import struct
 import subprocess
-import sys
 
 from harness import EX_DATAERR, dice
-from kafkacase import KafkaCase, kafka, main
+from kafkacase import KafkaCase, main
 
 import otel  # beside kafka
+import process
 
 SPAN = ("2026-01-05", "2026-01-06")
 BEGIN_NS = 1767571200 * 10**9
@@ -267,9 +267,5 @@ class Otlp(KafkaCase):
 
 
 if __name__ == "__main__":
-    try:
-        otel.provide()
-    except kafka.Missing as error:
-        print(f"skipped: {error}")
-        sys.exit(77)
+    process.provided(otel.provide)
     main()

@@ -10,12 +10,12 @@ import collections
 import itertools
 import os
 import re
-import sys
 import time
 import unittest
 
+import promcase
 from harness import dice
-from promcase import MINUTE_S, NEAR, NEAR_VARIANCE, PromCase, difference, missing
+from promcase import MINUTE_S, NEAR, NEAR_VARIANCE, PromCase, difference
 from promexprs import Expressions
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 300)
@@ -128,8 +128,4 @@ class Judged(PromCase):
 
 
 if __name__ == "__main__":
-    why = missing()
-    if why is not None:
-        print(f"skipped: {why}")
-        sys.exit(77)
-    unittest.main()
+    promcase.main()

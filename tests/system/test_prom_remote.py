@@ -7,14 +7,13 @@ TALLYD_COMPLIANCE and TALLYD_ROUNDS it takes.
 """
 
 import collections
-import sys
 import time
 import unittest
 
 import promcase
 import promjudge
 from harness import dice
-from promcase import HISTOGRAMS, MINUTE_S, NEAR, PromCase, by_labels, difference, missing, native
+from promcase import HISTOGRAMS, MINUTE_S, NEAR, PromCase, by_labels, difference, native
 from test_prom_judge import COMPLIANCE, ROUNDS, as_asked, compliance_queries
 
 
@@ -118,8 +117,4 @@ class Remote(PromCase):
 
 
 if __name__ == "__main__":
-    why = missing()
-    if why is not None:
-        print(f"skipped: {why}")
-        sys.exit(77)
-    unittest.main()
+    promcase.main()

@@ -46,10 +46,6 @@ def random_line(chance):
 class Telegraf(Case):
     def setUp(self):
         super().setUp()
-        try:
-            telegraf.install()
-        except process.Missing as error:
-            self.skipTest(str(error))
 
     def table(self, report, measure, by, span):
         rows = self.query(report, "--measure", measure, "--top", "1000", span=span)
@@ -82,4 +78,5 @@ class Telegraf(Case):
 
 
 if __name__ == "__main__":
+    process.provided(telegraf.install)
     unittest.main()

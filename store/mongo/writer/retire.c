@@ -30,7 +30,7 @@ struct retiring {
     struct mongo_names ids; /* of the candidates, from 1 */
     struct candidate *list;
     size_t count, capacity, staying;
-    struct range *ranges; /* of those that go */
+    struct range *ranges; /* the candidates that go */
     size_t range_count;
     int64_t noted; /* number of backups that ever began */
 };
