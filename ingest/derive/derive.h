@@ -89,8 +89,8 @@ const char *derive_source(const struct derive *d, enum field f);
 /* Finds and loads what the fields that are asked for need. Call it before events are decoded. Errors:
  * EX_CONFIG, EX_OSFILE or EX_NOINPUT, which name the key or the package. */
 bool derive_open(struct derive *d, struct err *e) MUST_CHECK;
-/* Reads lists and databases anew, from the same paths, and takes them. If one is bad, all stay as they are: the
- * error names the key. *is_new: at least one is of another build. */
+/* Reads lists and databases anew, from the same paths, and takes them. If one is bad, all stay as they are:
+ * the error names the key. *is_new: at least one is of another build. */
 bool derive_reload(struct derive *d, bool *is_new, struct err *e) MUST_CHECK;
 /* Holds the open set; the caller gives it back by derive_release(). NULL: none is open. Any thread. */
 struct derive_data *derive_hold(const struct derive *d);
