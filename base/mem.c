@@ -69,11 +69,9 @@ void mem_trim(void)
     (void)malloc_trim(0);
 }
 
-void *xgrow(void *ptr, size_t *capacity, size_t need, size_t element_bytes)
+void *xgrow_more(void *ptr, size_t *capacity, size_t need, size_t element_bytes)
 {
     ASSERT(need <= SIZE_MAX / 2 / element_bytes);
-    if (need <= *capacity && ptr != NULL)
-        return ptr;
     size_t wanted = *capacity ? *capacity : 16;
     while (wanted < need)
         wanted *= 2;

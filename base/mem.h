@@ -24,5 +24,10 @@ char *xstrndup(const char *text, size_t len) __attribute__((malloc, returns_nonn
 void mem_keep_freed(void);
 /* Gives freed memory back to the system, also what lies between other memory. */
 void mem_trim(void);
-/* Room for `need` elements in a growing array: doubles, never shrinks. */
-void *xgrow(void *ptr, size_t *capacity, size_t need, size_t element_bytes) __attribute__((returns_nonnull));
+/* Room for `need` elements in a growing array: doubles, never shrinks. xgrow_more() is for xgrow() alone. */
+void *xgrow_more(void *ptr, size_t *capacity, size_t need, size_t element_bytes)
+    __attribute__((returns_nonnull));
+static inline void *xgrow(void *ptr, size_t *capacity, size_t need, size_t element_bytes)
+{
+    return need <= *capacity && ptr != NULL ? ptr : xgrow_more(ptr, capacity, need, element_bytes);
+}

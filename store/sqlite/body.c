@@ -133,7 +133,8 @@ struct merge {
     struct body_buffer *buffer;
 };
 
-static void merge_put(struct merge *m, uint32_t slot, const int64_t *values, const struct slice *sketches)
+static inline void merge_put(struct merge *m, uint32_t slot, const int64_t *values,
+                             const struct slice *sketches)
 {
     m->out = slot_number_put(m->out, m->out_above, slot);
     m->out = counts_put(m->out, m->report, values, sketches);
@@ -145,12 +146,11 @@ static struct slice part_of(const struct text *t, size_t from, size_t to)
     return from < to ? slice_of(t->ptr + from, to - from) : slice_of(NULL, 0);
 }
 
-/* Merge the counts of an item into `c`. False: a sketch is damaged. */
-static bool merge_counts(struct merge *m, struct counts *c, const struct body_item *item)
+/* Join the sketches of an item with those of `c`. False: a sketch is damaged. */
+static bool join_sketches(struct merge *m, struct counts *c, const struct body_item *item)
 {
     struct text *joined = &m->buffer->sketches;
     size_t from[REPORT_MEASURES_MAX + 1] = {0};
-    report_merge(m->report, c->values, item->value);
     text_clear(joined);
     for (size_t i = 0; i < m->report->sketch_count; i++) {
         if (!sketch_join(measure_sketch_kind(report_sketched(m->report, i)), c->sketches[i],
@@ -161,6 +161,13 @@ static bool merge_counts(struct merge *m, struct counts *c, const struct body_it
     for (size_t i = 0; i < m->report->sketch_count; i++)
         c->sketches[i] = part_of(joined, from[i], from[i + 1]);
     return true;
+}
+
+/* Merge the counts of an item into `c`. False: a sketch is damaged. */
+static bool merge_counts(struct merge *m, struct counts *c, const struct body_item *item)
+{
+    report_merge(m->report, c->values, item->value);
+    return m->report->sketch_count == 0 || join_sketches(m, c, item);
 }
 
 /* Copy the remaining old slots unread, except the first one's number, which becomes a gap. */

@@ -48,12 +48,10 @@ void items_fini(struct items *it)
     *it = (struct items){0};
 }
 
-/* Merge the values and sketches of an item into those of another one, of the same or of another level. False:
- * a sketch is damaged. */
-static bool items_merge(struct sqlite_store *st, const struct report *r, struct items *to, size_t to_index,
-                        const struct items *from, size_t from_index)
+/* Join the sketches of an item with those of another one. False: a sketch is damaged. */
+static bool items_join(struct sqlite_store *st, const struct report *r, struct items *to, size_t to_index,
+                       const struct items *from, size_t from_index)
 {
-    report_merge(r, &to->values[to_index * r->column_count], &from->values[from_index * r->column_count]);
     for (size_t i = 0; i < r->sketch_count; i++) {
         struct slice *mine = &to->sketches[to_index * r->sketch_count + i];
         struct slice other = from->sketches[from_index * r->sketch_count + i];
@@ -69,6 +67,15 @@ static bool items_merge(struct sqlite_store *st, const struct report *r, struct 
         *mine = arena_copy(packed_of(to), other);
     }
     return true;
+}
+
+/* Merge the values and sketches of an item into those of another one, of the same or of another level. False:
+ * a sketch is damaged. */
+static inline bool items_merge(struct sqlite_store *st, const struct report *r, struct items *to,
+                               size_t to_index, const struct items *from, size_t from_index)
+{
+    report_merge(r, &to->values[to_index * r->column_count], &from->values[from_index * r->column_count]);
+    return r->sketch_count == 0 || items_join(st, r, to, to_index, from, from_index);
 }
 
 static bool fail_sketch(const struct sqlite_store *st, const struct report *r, struct err *e)
