@@ -20,8 +20,8 @@ LINKED   := yaml-0.1 sqlite3 libmicrohttpd libxxhash zlib libzstd libbson-1.0 rd
 LOADED   := libarchive libcurl jansson libmongoc-1.0 glib-2.0 libpcre2-8 snappy libmaxminddb# at run time, when they are needed: base/library.h
 
 # `make asan` and its like build a flavour into build/FLAVOUR, with clang (gcc for cov). The fuzz targets are of asan, too.
-SANITIZE_asan  := -O1 -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
-SANITIZE_tsan  := -O1 -fsanitize=thread
+SANITIZE_asan  := -O1 -g1 -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all
+SANITIZE_tsan  := -O1 -g1 -fsanitize=thread
 SANITIZE_cov   := -O0 --coverage
 CLANG := clang-14
 
@@ -40,6 +40,12 @@ QEMU       := qemu-aarch64-static -L $(ARM64_ROOT)$() # with a space behind it
 HARDENED := release arm64
 HARDEN   := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fstack-clash-protection -fcf-protection -fPIE
 HARDEN_LINK := -pie -Wl,-z,relro -Wl,-z,now
+# Tests are linked by the faster linker if there is one: a hundred of them hold the whole program.
+TEST_LINK    := -fuse-ld=gold
+WRAP_THREADS := -Wl,--wrap=pthread_create
+# Links by $1, without the complaints of that linker about symbols that are the sanitizer's own.
+link_test     = mkdir -p $(@D); ($1 @$(BUILD)/test.libs) 2>$@.said; status=$$?; sed '/Cannot export local symbol/d' $@.said >&2; \
+                rm -f $@.said; exit $$status
 # The flags of a list $1 that the compiler takes for a program.
 taken     = for flag in $1; do printf '\#include <stdio.h>\nint main(void) { return 0; }\n' | \
             $(COMPILER) $(CFLAGS) -Werror -fPIE $$flag -x c -o $@.try - 2>/dev/null && echo "$$flag"; rm -f $@.try; done
@@ -105,10 +111,16 @@ $(BUILD)/mongo_%: $(BUILD)/obj/bench/mongo/%.o $(BUILD)/obj/bench/mongo/visits.o
 
 # Every tests/unit/test_*.c is a test: they are found, never listed.
 UNIT_TESTS   := $(patsubst tests/unit/%.c,tests/%,$(wildcard tests/unit/test_*.c))
+# Those that make threads: the only ones that check-all runs under ThreadSanitizer. tests/support/threads.h finds what is missing here.
+THREADED     := $(addprefix tests/test_,hostile kafka_told log member pipeline quota registry streams topic verify web worker workers)
+# What check-all does not run for arm64: nothing that is particular to these depends on the processor, but on files, SQLite, processes and
+# sockets, and by qemu they take longer than all others together. `make arm64` runs them, too.
+LONG_BY_QEMU := $(addprefix tests/test_,audit expire expire_watermarks hostile input listing pipeline plan prealloc reader sqlite_damage \
+                sqlite_faults sqlite_files sqlite_flips step store_contract store_disk store_random survey verify web)
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/support/*.c))
 
 $(BUILD)/tests/test_%: $(BUILD)/obj/tests/unit/test_%.o $(TEST_SUPPORT) $(LIBRARY)
-	@$(LINK) -lcmocka
+	@$(call link_test,$(LINK) -lcmocka $(WRAP_THREADS))
 
 # test_input makes archives, too.
 $(BUILD)/tests/test_input: LIBS := -larchive
@@ -117,10 +129,10 @@ $(BUILD)/tests/test_input: LIBS := -larchive
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 $(BUILD)/tests/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay.o $(LIBRARY)
-	@$(LINK)
+	@$(call link_test,$(LINK))
 
 $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(LIBRARY)
-	@$(LINK) -fsanitize=fuzzer
+	@$(call link_test,$(LINK) -fsanitize=fuzzer)
 
 # fuzz_prom makes a store with counts to ask for.
 $(BUILD)/tests/fuzz_prom $(BUILD)/tests/replay_prom: $(BUILD)/obj/tests/support/batcher.o
@@ -148,6 +160,7 @@ $(BUILD)/packages.cflags: Makefile $(SYSROOT) | $(if $(filter demo check check-a
 $(BUILD)/harden.cflags: Makefile $(SYSROOT)
 	@mkdir -p $(@D)
 	@($(call taken,$(if $(filter $(HARDENED),$(FLAVOUR)),$(HARDEN_LINK)))) >$(BUILD)/harden.libs
+	@($(call taken,$(TEST_LINK))) >$(BUILD)/test.libs
 	@($(call taken,$(if $(filter $(HARDENED),$(FLAVOUR)),$(HARDEN)))) >$@
 
 $(ARM64_ROOT): tests/arm64/sysroot.sh debian/control
@@ -172,9 +185,11 @@ servers: | $(if $(filter check-all,$(MAKECMDGOALS)),deps) ## get the MongoDB ser
 # ---- tests: arguments of tests/run.py, command lines with timeouts
 
 UNIT_BUILD := $(UNIT_TESTS:%=$(BUILD)/%) $(FUZZ_TARGETS:%=$(BUILD)/tests/replay_%)
-# The unit tests and fuzz replays of flavour $1, each run by the command $2.
-unit_runs   = --timeout=180 $(foreach t,$(UNIT_TESTS),'$2build$1/$t') \
-              $(foreach t,$(FUZZ_TARGETS),'$2build$1/tests/replay_$t tests/fuzz/corpus/$t')
+# The unit tests $3 of flavour $1, each run by the command $2; and all of them, with the fuzz replays.
+units       = --timeout=180 $(foreach t,$3,'$(if $(filter $t,$(THREADED)),,TALLYD_THREADS=none )$2build$1/$t')
+replays     = --timeout=180 $(foreach t,$(FUZZ_TARGETS),'$2build$1/tests/replay_$t tests/fuzz/corpus/$t')
+unit_runs   = $(call units,$1,$2,$(UNIT_TESTS)) $(call replays,$1,$2)
+ON_ARM64   := $(filter-out $(LONG_BY_QEMU),$(UNIT_TESTS))
 system = $(patsubst %,tests/system/test_%.py,$1)
 # The system tests of `make check`, the longest first. All others run in check-all only.
 CHECK_TESTS  := mongo_contract service kafka run mongo_apply import api faults monitoring kill prometheus figures backup \
@@ -189,6 +204,9 @@ ON_PYTHON    := mongo_contract mongo_apply
 ON_ONE       := mongo_fleet mongo_kafka mongo_monitoring mongo_passing mongo_prealloc mongo_copy
 ON_SECANTUS  := $(filter-out $(ON_PYTHON) $(ON_ONE),$(ON_FERRETDB))
 ONLY_SECANTUS := mongo_weeks mongo_audit mongo_backup mongo_identity
+# The MongoDB tests on two servers, with $1 rounds of what happens by chance on FerretDB, and $2 on SecantusDB.
+mongo_runs    = $(foreach t,$(ON_FERRETDB),'TALLYD_MONGO=ferretdb TALLYD_ROUNDS=$1 $(call system,$t)') \
+                $(foreach t,$(ON_SECANTUS),'TALLYD_MONGO=secantus TALLYD_ROUNDS=$2 $(call system,$t)')
 # Only the Python edition can be told to refuse commands.
 REFUSALS     := 'tests/system/test_mongo.py Daemon.test_commands_are_refused' 'tests/system/test_mongo_ttl.py Ttl.test_what_the_server_refuses_is_said' \
                 'tests/system/test_mongo_raw.py Exact.test_a_server_that_refuses_for_a_while Concern.test_no_right_to_write' \
@@ -201,10 +219,9 @@ RUN_LINT   := --timeout=60 'shellcheck $(SCRIPTS)' tests/lint/unit.sh 'mandoc -T
 # ThreadSanitizer needs memory at addresses that it knows, so address randomization is off.
 PLAIN      := $(shell setarch -R true 2>/dev/null && echo 'setarch -R ')
 # The longest first, so that no long test runs alone at the end.
-RUN_LONG   := $(RUN_TIDY) --timeout=900 'tests/model/model.py --deep' 'TALLYD_SWEEP=all tests/system/test_faults.py' \
+RUN_LONG   := --timeout=1800 'tests/lint/tidy.sh 20000' --timeout=900 tests/model/model.py 'TALLYD_SWEEP=all tests/system/test_faults.py' \
               'TALLYD_ROUNDS=60 tests/system/test_kafka.py' \
-              $(foreach t,$(ON_FERRETDB),'TALLYD_MONGO=ferretdb TALLYD_ROUNDS=8 $(call system,$t)') \
-              $(foreach t,$(ON_SECANTUS),'TALLYD_MONGO=secantus TALLYD_ROUNDS=8 $(call system,$t)') \
+              $(call mongo_runs,5,3) \
               $(foreach t,$(ONLY_SECANTUS),'TALLYD_MONGO=secantus $(call system,$t)') \
               'TALLYD_ROUNDS=100 tests/system/test_kill.py' 'TALLYD_ROUNDS=100 tests/system/test_copy.py' \
               'TALLYD_ROUNDS=50 tests/system/test_versions.py' \
@@ -221,7 +238,7 @@ RUN_LONG   := $(RUN_TIDY) --timeout=900 'tests/model/model.py --deep' 'TALLYD_SW
               'TALLYD="$(PLAIN)build/tsan/tallyd" tests/system/test_api.py'
 TEST_ARM64 := 'TALLYD_PROGRAM=build/arm64/tallyd tests/system/test_hardening.py'
 RUN_FUZZ    = --timeout=$(shell expr $(FUZZ_SECONDS) + 60) $(foreach t,$(FUZZ_TARGETS),'tests/fuzz/run.sh $t $(FUZZ_SECONDS)')
-FUZZ_SECONDS ?= $(if $(filter check-all,$(MAKECMDGOALS)),10,60)
+FUZZ_SECONDS ?= $(if $(filter check-all,$(MAKECMDGOALS)),5,60)
 
 export ASAN_OPTIONS  := detect_stack_use_after_return=1
 export UBSAN_OPTIONS := print_stacktrace=1
@@ -236,15 +253,25 @@ quick: all $(UNIT_BUILD) ## unit tests and the rules of the code, in seconds
 check: deps all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## install what is missing, build, run the tests that take 3 minutes
 	@tests/run.py --timeout=300 $(call system,$(CHECK_TESTS)) $(call unit_runs) $(RUN_RULES)
 
+# Under AddressSanitizer the fuzz targets try the kept inputs before others, so these are not replayed besides.
 check-all: deps servers all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## all that can be tested, under every sanitizer: half an hour
-	@$(MAKE) FLAVOUR=asan CC=$(CLANG) all unit-build fuzz-build
-	@$(MAKE) FLAVOUR=tsan CC=$(CLANG) all unit-build
-	@$(MAKE) FLAVOUR=arm64 all unit-build
+	@$(MAKE) FLAVOUR=asan CC=$(CLANG) all $(UNIT_TESTS:%=build/asan/%) fuzz-build
+	@$(MAKE) FLAVOUR=tsan CC=$(CLANG) all threaded-build
+	@$(MAKE) FLAVOUR=arm64 all portable-build
 	@tests/run.py $(SEED:%=--seed=%) $(RUN_LONG) $(RUN_LINT) $(RUN_FUZZ) $(RUN_RULES) $(RUN_FORMAT) $(call unit_runs) \
-	    $(call unit_runs,/asan) $(call unit_runs,/tsan,$(PLAIN)) $(call unit_runs,/arm64,$(QEMU)) $(TEST_ARM64)
+	    $(call units,/asan,,$(UNIT_TESTS)) $(call units,/tsan,$(PLAIN),$(THREADED)) \
+	    $(call units,/arm64,$(QEMU),$(ON_ARM64)) $(call replays,/arm64,$(QEMU)) $(TEST_ARM64)
 
 model: ## search the models of the ledger and of rolling up for a way to count an event twice or never
 	@tests/model/model.py
+
+model-deep: ## search them in larger worlds, too: ten minutes
+	@tests/model/model.py --deep
+
+check-mongo: ROUNDS = 8
+check-mongo: deps all $(UNIT_BUILD) $(PRELOADED) ## the MongoDB tests on FerretDB and SecantusDB, with ROUNDS=8 of what happens by chance
+	@tests/servers/mongo.py install --server=all
+	@tests/run.py $(SEED:%=--seed=%) --timeout=1800 $(call mongo_runs,$(ROUNDS),$(ROUNDS))
 
 # The minutes that `make soak` takes.
 MINUTES ?= 10
@@ -297,6 +324,8 @@ fuzz-replay: $(FUZZ_TARGETS:%=$(BUILD)/tests/replay_%) ## run the fuzz targets o
 	@for t in $(FUZZ_TARGETS); do $(BUILD)/tests/replay_$$t tests/fuzz/corpus/$$t || exit 1; done
 
 unit-build: $(UNIT_BUILD)
+threaded-build: $(THREADED:%=$(BUILD)/%)
+portable-build: $(ON_ARM64:%=$(BUILD)/%) $(FUZZ_TARGETS:%=$(BUILD)/tests/replay_%)
 fuzz-build: $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz_%)
 
 bench: all build/traffic build/bench_hot build/bench_json ## measure against the peers and write bench/RESULTS.md
@@ -465,7 +494,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z][a-z_.-]*\):[^=].*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 30
 
 # Every target with a line of help, and some without.
-.PHONY: $(shell sed -n 's/^\([a-z][a-z_.-]*\):[^=].*\#\# .*/\1/p' Makefile) arm64 unit-build fuzz-build
+.PHONY: $(shell sed -n 's/^\([a-z][a-z_.-]*\):[^=].*\#\# .*/\1/p' Makefile) arm64 unit-build threaded-build portable-build fuzz-build
 .SECONDARY:
 .DELETE_ON_ERROR:
 

@@ -95,7 +95,7 @@ def compare_files(arguments, sides, work):
 def compare_topic(arguments, sides, work):
     import run as bench_kafka  # noqa: PLC0415 - it is bench/kafka/run.py
     kafka.install()
-    broker = kafka.Broker(os.path.join(work, "broker"), heap_mib=1024).start()
+    broker = kafka.Broker(os.path.join(work, "broker"), heap_mib=1024).start(kafka.THOROUGHLY)
     try:
         bench_kafka.load(arguments.build, broker, "lines", arguments.lines, "none")
         used = iter(range(1000))

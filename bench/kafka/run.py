@@ -380,7 +380,7 @@ def measure_all(arguments, work, broker):
 
 def run_all(arguments, work):
     kafka.install()
-    broker = kafka.Broker(os.path.join(work, "broker"), heap_mib=1024).start()
+    broker = kafka.Broker(os.path.join(work, "broker"), heap_mib=1024).start(kafka.THOROUGHLY)
     try:
         return measure_all(arguments, work, broker)
     finally:
