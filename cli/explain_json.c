@@ -47,7 +47,7 @@ static void write_field(const struct explained *a, enum field f, struct text *ou
     text_json(out, a->ev->field[f]);
     if (explain_number(a->ev, f, number))
         text_printf(out, ",\"number\":%s", number);
-    const char *source = chain_derived_from(a->by->chain, f);
+    const char *source = derived_from(chain_derived(a->by->chain), f);
     if (source != NULL)
         text_printf(out, ",\"made_of\":\"%s\"", source);
     else if ((a->by->constants->bits >> f & 1) != 0)

@@ -63,7 +63,7 @@ static void print_place(const struct explained *a, enum field f, struct text *ou
 {
     const struct chain *c = a->by->chain;
     struct place at = place_of(c, a->ev->field[f]);
-    const char *source = chain_derived_from(c, f);
+    const char *source = derived_from(chain_derived(c), f);
     if (source != NULL) {
         text_printf(out, "made of %s", source);
     } else if ((a->by->constants->bits >> f & 1) != 0) {
