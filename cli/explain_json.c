@@ -137,6 +137,8 @@ void explain_json(const struct explained *a, struct text *out)
     write_steps(a, out);
     if (a->ev != NULL) {
         write_event(a, out);
+        if (a->fits != NULL)
+            write_fits(a->fits, out);
     } else if (!a->is_directive) {
         text_printf(out, ",\"step\":%zu,\"column\":%zu,\"column_of_step\":%zu,\"reason\":\"%s\",\"help\":",
                     chain_step(a->by->chain) + 1, a->why.column, a->step + 1, reject_name(a->why.reason));
