@@ -4,11 +4,10 @@
  *   geo.FROM.SECONDS, asn.FROM.SECONDS   from FROM up to the entry's value, fields were made by the
  *   agents.FROM.HASH                     database that was built then, or by the list with that hash
  *
- * Of     : a source itself: its ranges, as they were counted. A report: ranges that it was backfilled
- *          with.
+ * Of     : a source itself: its ranges, as they were counted. A report: ranges that it was backfilled with.
  * Extent : a range that continues a stretch of the same build lengthens it. So a restart begins no entry.
- * Silent : offsets of no entry: no field was made by such a list or database, or by a tallyd that did not note
- *          it.
+ * Silent : offsets of no entry: no field was made by such a list or database, or by a tallyd that did not
+ *          note it.
  * Owner  : the caller frees a list by builds_fini().
  */
 #pragma once
