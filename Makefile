@@ -339,6 +339,9 @@ bench-builds: all build/traffic build/bench_hot build/bench_json $(ARM64_ROOT) #
 bench-formats: all build/traffic build/bench_hot ## count a line's instructions by compiled formats, into the same file
 	@python3 bench/formats.py
 
+bench-regex: all build/traffic ## measure the regex step against mawk, into the same file
+	@python3 bench/regex.py
+
 bench-schemas: all build/bench_schemas ## count a message's instructions in Avro and Protobuf, into the same file
 	@python3 bench/schemas.py
 

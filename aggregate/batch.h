@@ -20,6 +20,7 @@
 #include "aggregate/sketch.h"
 #include "aggregate/witness.h"
 #include "base/text.h"
+#include "ingest/derive/builds.h"
 
 #include <stdint.h>
 
@@ -101,6 +102,7 @@ struct range {
     int64_t state;              /* of a followed file: enum range_state, and more (daemon/file/known.h) */
     int64_t latest_ms;          /* last instant that was not in the future, by the clock and limit of then */
     int64_t latest_from;        /* offset from which on all ranges had this latest_ms */
+    struct builds builds;       /* of the lists and databases that made fields of its events */
 };
 
 /* The latest_ms of a partition's last range, and the offset since which all its ranges had that. */

@@ -11,6 +11,7 @@
 #include "ingest/file/family.h"
 #include "store/backend/backend.h"
 #include "verify/audit.h"
+#include "verify/builds.h"
 #include "verify/kafka.h"
 
 #include <errno.h>
@@ -281,6 +282,8 @@ static int verify_all(struct verify *v, const struct request *rq)
     }
     good = good && take_missing(v, &k, &not_given, &expired, &e) &&
            uncounted_add_lost(&k.uncounted, v->store, &e) && verify_buckets(v, &e);
+    const struct builds now = derive_builds(&v->config->derive);
+    good = good && verify_print_builds(v->store, &now, v->differences > 0, stdout, &e);
     int status = good ? say_result(v, &k, not_given, expired) : options_complain("verify", &e);
     uncounted_fini(&k.uncounted);
     free(k.positions);
@@ -298,7 +301,9 @@ static int audit(const struct request *rq)
     if (store == NULL)
         return options_complain("verify", &e);
     audit_init(&a, store, stdout);
-    bool good = (store->is_shared || store_hold(store, &e)) && audit_store(&a, &e);
+    const struct builds none = {0};
+    bool good = (store->is_shared || store_hold(store, &e)) && audit_store(&a, &e) &&
+                verify_print_builds(store, &none, false, stdout, &e);
     if (good)
         printf("%s figures of %zu reports and the books of %s partitions compared with each other: %s "
                "differences\n",

@@ -57,7 +57,7 @@ const char *explain_time(const struct event *ev, char buf[EXPLAIN_TIME_BYTES])
     return buf;
 }
 
-/* A line is of another format only if nothing in it fits. */
+/* A line is of another format only if nothing in it fits, or if its fields are most likely moved. */
 static void print(struct explained *a, struct text *out)
 {
     struct fit_format found = {0};
@@ -65,6 +65,8 @@ static void print(struct explained *a, struct text *out)
     a->fits = NULL;
     if (a->ev == NULL && !a->is_directive && a->part == 1 &&
         fit_reject(x->fit, x->decode, a->line, a->why.reason, &found))
+        a->fits = &found;
+    if (a->ev != NULL && fit_moved(x->fit, x->decode, a->line, &found))
         a->fits = &found;
     if (a->by->json)
         explain_json(a, out);

@@ -47,7 +47,7 @@ static void write_field(const struct explained *a, enum field f, struct text *ou
     text_json(out, a->ev->field[f]);
     if (explain_number(a->ev, f, number))
         text_printf(out, ",\"number\":%s", number);
-    const char *source = chain_derived_from(a->by->chain, f);
+    const char *source = derived_from(chain_derived(a->by->chain), f);
     if (source != NULL)
         text_printf(out, ",\"made_of\":\"%s\"", source);
     else if ((a->by->constants->bits >> f & 1) != 0)
@@ -137,6 +137,8 @@ void explain_json(const struct explained *a, struct text *out)
     write_steps(a, out);
     if (a->ev != NULL) {
         write_event(a, out);
+        if (a->fits != NULL)
+            write_fits(a->fits, out);
     } else if (!a->is_directive) {
         text_printf(out, ",\"step\":%zu,\"column\":%zu,\"column_of_step\":%zu,\"reason\":\"%s\",\"help\":",
                     chain_step(a->by->chain) + 1, a->why.column, a->step + 1, reject_name(a->why.reason));

@@ -63,7 +63,7 @@ static void print_place(const struct explained *a, enum field f, struct text *ou
 {
     const struct chain *c = a->by->chain;
     struct place at = place_of(c, a->ev->field[f]);
-    const char *source = chain_derived_from(c, f);
+    const char *source = derived_from(chain_derived(c), f);
     if (source != NULL) {
         text_printf(out, "made of %s", source);
     } else if ((a->by->constants->bits >> f & 1) != 0) {
@@ -143,17 +143,21 @@ static void print_mark(struct slice text, size_t column, struct text *out)
     text_fini(&before);
 }
 
+static void print_fits(const struct fit_format *fits, const char *what, struct text *out)
+{
+    text_printf(out, "  %s", what);
+    fit_print(fits, out);
+    text_putc(out, '\n');
+}
+
 static void print_reject(const struct explained *a, struct text *out)
 {
     const struct chain *c = a->by->chain;
     text_printf(out, "  rejected by step %zu in column %zu%s: %s\n", chain_step(c) + 1, a->why.column,
                 a->step > 0 ? " of what it reads" : "", reject_help(a->why.reason));
     print_mark(chain_text(c, a->step), a->why.column, out);
-    if (a->fits != NULL) {
-        text_puts(out, "  would fit: ");
-        fit_print(a->fits, out);
-        text_putc(out, '\n');
-    }
+    if (a->fits != NULL)
+        print_fits(a->fits, "would fit: ", out);
 }
 
 void explain_text(const struct explained *a, struct text *out)
@@ -171,6 +175,8 @@ void explain_text(const struct explained *a, struct text *out)
         return;
     }
     print_fields(a, out);
+    if (a->fits != NULL)
+        print_fits(a->fits, "most likely its fields are moved; would fit: ", out);
     for (size_t i = 0; i < c->report_count; i++)
         print_report(a, &c->reports[i], out);
 }

@@ -53,6 +53,7 @@ bool engine_init(struct engine *en, const struct engine_options *options, struct
     en->feeds.shard = setup_pipeline(c, 1).shard;
     en->feeds.shard.late_ms = en->late_ms;
     en->feeds.rejects = &sv->rejects;
+    en->feeds.derive = &c->derive;
     en->feeds.line_max = (size_t)c->limits.line_max;
     en->feeds.has_dead_letters = c->rejects.topic != NULL || c->rejects.file != NULL;
     flush_init(&en->flush, c->aggregate.flush_ms, c->aggregate.flush_max_ms, (int64_t)options->threads);

@@ -32,9 +32,10 @@ const char *field_name(enum field f)
 
 bool field_parse(struct slice name, enum field *f)
 {
-    int count = FIELD_COUNT + own_count;
+    int count = name.len > 0 ? FIELD_COUNT + own_count : 0;
     for (int i = 0; i < count; i++) {
-        if (slice_is(name, field_name((enum field)i))) {
+        const char *known = i < FIELD_COUNT ? names[i] : own_names[i - FIELD_COUNT];
+        if (known[0] == name.ptr[0] && slice_is(name, known)) { /* most differ in the first byte */
             *f = (enum field)i;
             return true;
         }

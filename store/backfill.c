@@ -13,15 +13,19 @@
 
 struct backfill_span backfill_span(const struct batch *batch, const struct range *r)
 {
+    static const struct build_stretches none = {0};
     ASSERT(r->from < r->to);
-    return (struct backfill_span){.from = r->from,
-                                  .to = r->to,
-                                  .since = -1,
-                                  .until = -1,
-                                  .gap_from = -1,
-                                  .gap_to = -1,
-                                  .only = {batch->only_from_ms, batch->only_to_ms},
-                                  .filled_from = -1};
+    struct backfill_span s = {.from = r->from,
+                              .to = r->to,
+                              .since = -1,
+                              .until = -1,
+                              .gap_from = -1,
+                              .gap_to = -1,
+                              .only = {batch->only_from_ms, batch->only_to_ms},
+                              .filled_from = -1};
+    for (int k = 0; k < BUILD_COUNT; k++)
+        (void)builds_after(&none, r, (enum build_kind)k, &s.builds[k]);
+    return s;
 }
 
 static bool scan_filled(const char *entry, int64_t *from, struct backfill_times *times)
@@ -42,7 +46,12 @@ void backfill_read(struct backfill_span *s, const char *entry, int64_t value)
 {
     int64_t from;
     struct backfill_times times;
-    if (scan_filled(entry, &from, &times) && times.from_ms == s->only.from_ms && times.to_ms == s->only.to_ms)
+    struct build_stretch built;
+    if (build_read(entry, value, &built)) {
+        struct build_stretch *now = &s->builds[built.kind];
+        now->from = built.build == now->build && built.to == s->from ? built.from : now->from;
+    } else if (scan_filled(entry, &from, &times) && times.from_ms == s->only.from_ms &&
+               times.to_ms == s->only.to_ms)
         read_filled(s, from, value);
     else if (strcmp(entry, "since") == 0)
         s->since = value;
@@ -84,13 +93,11 @@ static bool fill_times(const struct backfill_span *s, struct backfill_entry *ent
     return true;
 }
 
-bool backfill_change(const struct backfill_span *s, struct backfill_entry entries[BACKFILL_ENTRIES_MAX],
-                     size_t *count, struct err *e)
+/* The events of any time are counted. */
+static bool fill_all(const struct backfill_span *s, struct backfill_entry *entries, size_t *count,
+                     struct err *e)
 {
     char name[STORE_ENTRY_BYTES];
-    *count = 0;
-    if (!backfill_has_all(&s->only))
-        return fill_times(s, entries, count, e);
     if (s->since < 0) {
         put(entries, count, "since", s->from);
         put(entries, count, "until", s->to);
@@ -110,6 +117,20 @@ bool backfill_change(const struct backfill_span *s, struct backfill_entry entrie
         return refuse_counted(s, e);
     }
     return true;
+}
+
+bool backfill_change(const struct backfill_span *s, struct backfill_entry entries[BACKFILL_ENTRIES_MAX],
+                     size_t *count, struct err *e)
+{
+    char name[STORE_ENTRY_BYTES];
+    *count = 0;
+    bool good =
+        backfill_has_all(&s->only) ? fill_all(s, entries, count, e) : fill_times(s, entries, count, e);
+    for (int k = 0; good && k < BUILD_COUNT; k++) {
+        if (s->builds[k].build != 0)
+            put(entries, count, build_entry(&s->builds[k], name), s->to);
+    }
+    return good;
 }
 
 bool backfill_ahead(const struct range *r, struct err *e)

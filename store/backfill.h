@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "store/builds.h"
 #include "store/reader.h"
 #include "store/writer.h"
 
@@ -60,6 +61,8 @@ struct backfill_span {
     int64_t
         filled_from; /* events of these times were counted from here up to the offsets; -1: they were not */
     bool is_filled;  /* events of these times were counted of some of the offsets */
+    /* Of the offsets, and of what continues up to them; build 0: none. */
+    struct build_stretch builds[BUILD_COUNT];
 };
 
 /* An entry to write; value -1: to delete. */
@@ -68,7 +71,7 @@ struct backfill_entry {
     int64_t value;
 };
 
-#define BACKFILL_ENTRIES_MAX 2
+#define BACKFILL_ENTRIES_MAX (2 + BUILD_COUNT)
 
 struct backfill_span backfill_span(const struct batch *batch, const struct range *r);
 /* Take one entry of the report and the partition. */

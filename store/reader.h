@@ -91,7 +91,8 @@ typedef bool position_fn(void *context, const struct position *position); /* fal
  *   source          since           of a topic: the offset from which its own books count; not in each store
  *   source          state           of a followed file: enum range_state (aggregate/batch.h)
  *   source          latest.FROM.MS  from FROM up to this offset, events later than MS were rejected as in
- *                                   the future; the entry exists only if there were some */
+ *                                   the future; the entry exists only if there were some
+ *   both            geo.FROM.SECONDS, asn.FROM.SECONDS, agents.FROM.HASH: builds.h */
 #define STORE_STATE_ENTRY "state"
 typedef bool book_fn(void *context, const char *source, const char *partition, const char *report,
                      const char *entry, int64_t value);

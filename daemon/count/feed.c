@@ -32,6 +32,7 @@ static void delivery_fini(struct delivery *d)
 void feed_fini(struct feed *f)
 {
     shard_free(f->lane.shard);
+    derive_release(f->data);
     delivery_fini(&f->open);
     delivery_fini(&f->sealed);
 }
@@ -40,6 +41,8 @@ void feed_begin(struct feed *f, int64_t now_ms)
 {
     ASSERT(f->open.range_count == 0);
     f->begun_ms = now_ms;
+    derive_release(f->data);
+    f->data = derive_hold(f->shared->derive);
     f->lane.future_max_ms = atomic_load(&f->shared->future_max_ms);
     f->lane.latest_ms = record_clock_latest(clock_wall_ms(f->shared->lanes.clock), f->lane.future_max_ms);
 }
@@ -56,6 +59,13 @@ size_t feed_add_range(struct feed *f, const struct range *r)
     d->ranges[d->range_count] = *r;
     books_clear(&d->books[d->range_count]);
     return d->range_count++;
+}
+
+void feed_count_by(struct feed *f, struct chain *chain, size_t range)
+{
+    ASSERT(range < f->open.range_count);
+    derived_set_data(chain_derived(chain), f->data);
+    f->open.ranges[range].builds = derived_builds(chain_derived(chain));
 }
 
 _Static_assert(REJECT_COUNT <= 64, "noted_rejects has a bit for each reason");

@@ -32,6 +32,7 @@ struct feeds {
     size_t report_count;
     struct shard_limits shard;
     struct rejects *rejects;
+    const struct derive *derive;
     size_t line_max;
     bool has_dead_letters;
     _Atomic int64_t flush_ms, future_max_ms; /* limits that may change while it runs */
@@ -41,6 +42,9 @@ struct feed {
     struct lane lane;
     struct feeds *shared;
     struct delivery open, sealed;
+    /* The set of lists and databases that was open when the batch began; held. All chains of the batch make
+     * fields by these, so that each range has the builds of one set. */
+    struct derive_data *data;
     /* Lines have no time of their own by which those of an old batch could be judged, and a crash loses what
      * was read from a pipe. 0: a batch may grow for any time. */
     int64_t grow_max;
@@ -59,6 +63,9 @@ void feed_fini(struct feed *f);
 void feed_begin(struct feed *f, int64_t now_ms);
 /* Add a range to the open batch, with empty books. Returns its index. */
 size_t feed_add_range(struct feed *f, const struct range *r);
+/* Have the chain count into this range of the open batch: by the batch's lists and databases, whose builds
+ * the range gets. Pre: no event of the chain is waiting to be counted. */
+void feed_count_by(struct feed *f, struct chain *chain, size_t range);
 /* Note a sample of a reject (rejects_note()), unless the open batch has given one of its reason. */
 void feed_note_reject(struct feed *f, const struct decode *decode, const struct record *r, struct slice bytes,
                       struct reject why);

@@ -334,6 +334,7 @@ static bool apply_stripe(struct pipeline *p, uint64_t number, const struct range
     range.tail_hash = s->tail_hash;
     range.tail_len = s->tail_len;
     range_set_latest(&range, &p->latest, s->latest_ms);
+    range.builds = derived_builds(chain_derived(p->workers[0].chain));
     books_clear(&p->books);
     for (size_t i = 0; i < batch.part_count; i++) {
         parts[i] = workers[i]->lane.part;
@@ -395,6 +396,15 @@ static bool write_stripes(struct pipeline *p, const struct range *source, struct
     return true;
 }
 
+/* Have all workers make fields by the same lists and databases. */
+static void share_data(struct pipeline *p)
+{
+    struct derive_data *data = derive_hold(p->options.decode->derive);
+    for (size_t i = 0; i < p->options.threads; i++)
+        derived_set_data(chain_derived(p->workers[i].chain), data);
+    derive_release(data);
+}
+
 static void reset(struct pipeline *p, struct reader *reader, const struct range *source)
 {
     struct books books = p->progress.books;
@@ -405,6 +415,7 @@ static void reset(struct pipeline *p, struct reader *reader, const struct range 
     p->backfill_latest_ms = source->latest_ms;
     *stripe_at(p, p->stripe) = (struct stripe){.from = reader_offset(reader)};
     books_clear(&books);
+    share_data(p);
     p->progress = (struct pipeline_progress){
         .offset = reader_offset(reader), .stored = reader_offset(reader), .books = books};
     for (size_t i = 0; i < p->options.threads; i++) {

@@ -165,6 +165,7 @@ static void count_block(struct follow *fo, struct followed *f, int64_t at_ms)
     add_range(fo, f);
     fo->current = f;
     shard_set_raw(shard, &f->of->config->raw, &f->range);
+    feed_count_by(&fo->feed, f->of->chain, f->index);
     chain_set_constants(f->of->chain, f->handed != NULL ? &f->handed->constants : &f->constants);
     lane_block(&fo->feed.lane, f->of->chain, &fo->block, fo->feed.shared->line_max);
     struct books *books = &fo->feed.open.books[f->index];

@@ -212,6 +212,7 @@ static bool apply(struct filling *f, struct part *part, struct err *e)
     range.from = s->from;
     range.to = f->next;
     range.state = RANGE_UNCHANGED;
+    range.builds = derived_builds(chain_derived(f->chain));
     if (!prove(f, &is_same, e))
         return false;
     if (!is_same)

@@ -14,7 +14,6 @@
 #include "ingest/decode/schema_step.h"
 #include "ingest/decode/syslog.h"
 #include "ingest/decode/text_step.h"
-#include "ingest/derive/derived.h"
 #include "ingest/derive/hide.h"
 
 #include <stdlib.h>
@@ -233,10 +232,9 @@ struct slice chain_text(const struct chain *c, size_t step)
     return slice_of(l->start, (size_t)(l->end - l->start));
 }
 
-const char *chain_derived_from(const struct chain *c, enum field f)
+struct derived *chain_derived(const struct chain *c)
 {
-    bool is_made = c->derived != NULL && (derived_made(c->derived) >> f & 1) != 0;
-    return is_made ? derive_source(c->decode->derive, f) : NULL;
+    return c->derived;
 }
 
 void chain_hide(struct chain *c, struct record *r, struct slice *bytes, struct reject *why)

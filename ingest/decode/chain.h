@@ -25,6 +25,7 @@
 #include "ingest/decode/constants.h"
 #include "ingest/decode/decode.h"
 #include "ingest/decode/decoder.h"
+#include "ingest/derive/derived.h"
 #include "ingest/record.h"
 
 #define CHAIN_DEPTH_MAX 64
@@ -68,8 +69,8 @@ enum chain_result chain_next(struct chain *c, struct event *ev, struct reject *w
  * chain_next() has just returned an event or a reject. */
 size_t chain_step(const struct chain *c);
 struct slice chain_text(const struct chain *c, size_t step);
-/* What a field of the last event was made of, as derive_source(); NULL: it was not made of another. */
-const char *chain_derived_from(const struct chain *c, enum field f);
+/* The part of the chain that makes derived fields (derived.h); NULL: it makes none. It is the chain's. */
+struct derived *chain_derived(const struct chain *c);
 /* Hides addresses in a rejected line or element and in its record, if the configuration wants that (hide.h).
  * Their texts then live until chain_flush(). */
 void chain_hide(struct chain *c, struct record *r, struct slice *bytes, struct reject *why);

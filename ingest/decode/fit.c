@@ -1,7 +1,9 @@
 #include "ingest/decode/fit.h"
 
 #include "base/mem.h"
+#include "base/pcre.h"
 #include "ingest/decode/chain.h"
+#include "ingest/decode/preset.h"
 #include "ingest/decode/shape.h"
 #include "ingest/file/directive.h"
 
@@ -11,38 +13,47 @@
 /* The most specific first. A step that is not the last unwraps a line, whose format shape.h finds. */
 static const struct row {
     const char *step, *time;
-    bool unwraps;
+    enum { READS, UNWRAPS, PRESET } kind; /* PRESET: of one expression */
 } rows[] = {
-    {"otlp", "", false},
-    {"metric", "", false},
-    {"json:/message", "", true},
-    {"json:/log", "", true},
-    {"syslog", "", true},
-    {NULL, "", true}, /* the line itself */
-    {"json", "", false},
-    {"influx", "", false},
-    {"logfmt", "", false},
-    {"w3c", "", false},
-    {"json", "/time_iso8601", false},
-    {"json", "/date", false},
-    {"json", "/datetime", false},
-    {"json", "/@t", false},
-    {"json", "/t", false},
-    {"logfmt", "/t", false},
-    {"logfmt", "/date", false},
-    {"logfmt", "/datetime", false},
+    {"alb", "", PRESET},
+    {"elb", "", PRESET},
+    {"haproxy", "", PRESET},
+    {"s3", "", PRESET},
+    {"traefik", "", PRESET},
+    {"otlp", "", READS},
+    {"metric", "", READS},
+    {"json:/message", "", UNWRAPS},
+    {"json:/log", "", UNWRAPS},
+    {"syslog", "", UNWRAPS},
+    {NULL, "", UNWRAPS}, /* the line itself */
+    {"json", "", READS},
+    {"influx", "", READS},
+    {"logfmt", "", READS},
+    {"w3c", "", READS},
+    {"json", "/time_iso8601", READS},
+    {"json", "/date", READS},
+    {"json", "/datetime", READS},
+    {"json", "/@t", READS},
+    {"json", "/t", READS},
+    {"logfmt", "/t", READS},
+    {"logfmt", "/date", READS},
+    {"logfmt", "/datetime", READS},
 };
 
-#define ROWS COUNT_OF(rows)
+#define ROWS         COUNT_OF(rows)
+#define PRESET_STEPS 20000 /* of PCRE2 for a line */
 
 struct candidate {
     struct decode decode;
     struct chain *chain; /* NULL: the lines are taken as they are */
+    struct pcre *regex;  /* of a preset; NULL: it is none, or PCRE2 is not installed */
     struct shape shape;  /* of the lines that it unwraps */
     size_t lines;        /* that it reads */
 };
 
 struct fit {
+    struct pcre_run *run; /* of the presets' expressions; NULL: none */
+    bool has_presets;     /* they were compiled, if PCRE2 is installed */
     struct candidate list[ROWS];
     size_t lines;
 };
@@ -50,11 +61,11 @@ struct fit {
 static void init_candidate(struct candidate *c, const struct row *row, size_t line_max)
 {
     struct err e;
-    if (row->step == NULL)
+    if (row->step == NULL || row->kind == PRESET)
         return;
     decode_init(&c->decode);
     bool good = decode_add_step(&c->decode, slice_text(row->step), &e) &&
-                (!row->unwraps || decode_add_step(&c->decode, slice_text("auto"), &e)) &&
+                (row->kind != UNWRAPS || decode_add_step(&c->decode, slice_text("auto"), &e)) &&
                 (row->time[0] == '\0' || decode_set_time(&c->decode, slice_text(row->time), &e)) &&
                 decode_finish(&c->decode, &e);
     ASSERT(good);
@@ -71,8 +82,13 @@ struct fit *fit_new(size_t line_max)
 
 void fit_free(struct fit *f)
 {
-    for (size_t i = 0; f != NULL && i < ROWS; i++)
+    if (f == NULL)
+        return;
+    for (size_t i = 0; i < ROWS; i++) {
         chain_free(f->list[i].chain);
+        pcre_free(f->list[i].regex);
+    }
+    pcre_run_free(f->run);
     free(f);
 }
 
@@ -91,8 +107,23 @@ static bool is_fields(struct slice line)
     return slice_begins(directive_trim(line), slice_text(DIRECTIVE_FIELDS));
 }
 
+/* Compiles the presets' expressions. PCRE2 is not loaded before a line is asked about. */
+static void init_presets(struct fit *f)
+{
+    struct err e;
+    for (size_t i = 0; i < ROWS; i++) {
+        if (rows[i].kind != PRESET)
+            continue;
+        const char *step = preset_find(slice_text(rows[i].step))->step;
+        f->list[i].regex = pcre_new(slice_text(strchr(step, ':') + 1), PCRE_WHOLE | PCRE_FAST, &e);
+        if (f->list[i].regex != NULL && f->run == NULL)
+            f->run = pcre_run_new(1);
+    }
+    f->has_presets = true;
+}
+
 /* Does the candidate read the whole line? */
-static bool reads(struct candidate *c, bool unwraps, struct slice line)
+static bool reads(struct fit *f, struct candidate *c, const struct row *row, struct slice line)
 {
     const struct record r = {.value = line, .partition = RECORD_NO_PARTITION, .timestamp_ms = -1};
     struct event ev;
@@ -100,12 +131,14 @@ static bool reads(struct candidate *c, bool unwraps, struct slice line)
     struct slice bytes;
     enum chain_result what;
     bool good = true, is_some = false;
+    if (row->kind == PRESET)
+        return c->regex != NULL && pcre_match(c->regex, f->run, line, PRESET_STEPS) > 0;
     if (c->chain == NULL)
         return shape_add(&c->shape, line);
     chain_start(c->chain, &r);
     while ((what = chain_next(c->chain, &ev, &why, &bytes)) != CHAIN_END) {
         is_some = true;
-        if (unwraps)
+        if (row->kind == UNWRAPS)
             good &= chain_step(c->chain) == 1 && shape_add(&c->shape, bytes);
         else
             good &= what == CHAIN_EVENT || (what == CHAIN_DIRECTIVE && is_fields(bytes));
@@ -116,8 +149,10 @@ static bool reads(struct candidate *c, bool unwraps, struct slice line)
 
 void fit_add(struct fit *f, struct slice line)
 {
+    if (!f->has_presets)
+        init_presets(f);
     for (size_t i = 0; i < ROWS; i++)
-        f->list[i].lines += f->list[i].lines == f->lines && reads(&f->list[i], rows[i].unwraps, line);
+        f->list[i].lines += f->list[i].lines == f->lines && reads(f, &f->list[i], &rows[i], line);
     f->lines++;
 }
 
@@ -126,11 +161,12 @@ static bool take(const struct candidate *c, const struct row *row, bool guess, s
 {
     struct text inner = {0};
     found->doubt = NULL;
-    bool good = !row->unwraps || shape_format(&c->shape, guess, &inner, &found->doubt);
+    bool good = row->kind != UNWRAPS || shape_format(&c->shape, guess, &inner, &found->doubt);
     if (good) {
         text_clear(&found->steps);
         text_printf(&found->steps, "%s%s%s", row->step != NULL ? row->step : "",
-                    row->unwraps && row->step != NULL ? "," : "", row->unwraps ? inner.ptr : "");
+                    row->kind == UNWRAPS && row->step != NULL ? "," : "",
+                    row->kind == UNWRAPS ? inner.ptr : "");
         snprintf(found->time, sizeof found->time, "%s", row->time);
     }
     text_fini(&inner);
@@ -176,6 +212,19 @@ bool fit_reject(struct fit *f, const struct decode *decode, struct slice line, e
 {
     bool may_help = reason != REJECT_FUTURE && reason != REJECT_TOO_LONG;
     return may_help && fit_line(f, line, found) && !is_of(decode, found);
+}
+
+bool fit_moved(struct fit *f, const struct decode *decode, struct slice line, struct fit_format *found)
+{
+    static const char *const fronts[] = {"vhost_combined", "apache:%v", "apache:%{", "nginx:$server_name",
+                                         "nginx:$http_x"};
+    const struct decode_step *s = &decode->steps[0];
+    bool is_front = false, is_named = s->kind == STEP_LINE && !s->is_compiled && s->format != CLF_AUTO;
+    if (decode->step_count != 1 || !is_named || !fit_line(f, line, found))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(fronts) && !is_front; i++)
+        is_front = slice_begins(text_slice(&found->steps), slice_text(fronts[i]));
+    return is_front && !is_of(decode, found);
 }
 
 void fit_print(const struct fit_format *found, struct text *out)

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "ingest/decode/chain_field.h"
+#include "ingest/scan.h"
 
 static const char *const default_times[PARTS_TIMES_MAX] = {"@timestamp", "timestamp", "time", "ts"};
 
@@ -52,10 +53,13 @@ bool parts_event(struct parts *ps, struct slice line, struct arena *memory, stru
     ev->present = ev->odd = ev->literal = ev->numeric = 0;
     if (ps->time_count > 0 && !take_time(ps, line, memory, ev, why))
         return false;
+    /* One look at the line saves one at each of its texts. */
+    const bool line_is_plain = !scan_has_odd(line.ptr, slice_end(line));
     /* In the order of enum field, so that explicit fields override derived ones (chain_field_put()). */
     for (uint64_t bits = ps->has[0]; bits != 0; bits &= bits - 1) {
         unsigned f = (unsigned)__builtin_ctzll(bits);
-        enum reject_reason reason = chain_field_put(ev, (enum field)f, text_of(ps, f, memory), false);
+        bool is_plain = line_is_plain && (ps->escaped[0] >> f & 1) == 0;
+        enum reject_reason reason = chain_field_put(ev, (enum field)f, text_of(ps, f, memory), is_plain);
         if (UNLIKELY(reason != REJECT_COUNT))
             return refuse(why, reason, line, ps->texts[f].ptr);
     }

@@ -27,7 +27,9 @@
     SECONDS("response_processing_time") " " \
     WORD("status") " " ABSENT("-", NUMBER(target "_status")) " " \
     NUMBER("bytes_received") " " NUMBER("bytes") " " \
-    BALANCER_REQUEST " " QUOTED("agent") " \\S+ " ABSENT("-", WORD("ssl_protocol"))
+    BALANCER_REQUEST
+/* Classic load balancers write these since 2015. */
+#define BALANCER_CLIENT QUOTED("agent") " \\S+ " ABSENT("-", WORD("ssl_protocol"))
 
 /* A frontend's name with a `~` behind is one of TLS. Lines of TCP have three times and neither a status nor
  * a request. The slashes are between counts of connections and of queues. */
@@ -58,7 +60,8 @@
 
 const struct preset presets[] = {
     {.name = "alb",
-     .step = "regex:" WORD("type") " " BALANCER("target") " " ABSENT("-", WORD("target_group")) " .*"},
+     .step = "regex:" WORD("type") " " BALANCER("target") " " BALANCER_CLIENT
+                                                          " " ABSENT("-", WORD("target_group")) " .*"},
     {.name = "caddy",
      .step = "json",
      .fields = {{"vhost", "/request/host"},
@@ -72,7 +75,7 @@ const struct preset presets[] = {
                 {"referrer", "/request/headers/Referer/0"},
                 {"agent", "/request/headers/User-Agent/0"},
                 {"duration", "/duration"}}},
-    {.name = "elb", .step = "regex:" BALANCER("backend")},
+    {.name = "elb", .step = "regex:" BALANCER("backend") "(?: " BALANCER_CLIENT ")?"},
     {.name = "haproxy", .step = "regex:" HAPROXY},
     {.name = "s3", .step = "regex:" S3},
     {.name = "traefik", .step = "regex:" TRAEFIK},

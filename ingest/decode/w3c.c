@@ -84,9 +84,9 @@ static bool take_name(struct slice *names, struct slice *name)
 
 static bool has_name(struct slice names, const char *name)
 {
-    struct slice next;
+    struct slice next, wanted = slice_text(name);
     while (take_name(&names, &next)) {
-        if (slice_is(next, name))
+        if (slice_equal(next, wanted))
             return true;
     }
     return false;
@@ -145,7 +145,7 @@ static void name_column(const struct w3c *w, struct slice name, bool has_header,
     else if (slice_is(name, "cs-host") && has_header)
         name = slice_text("cs(Host)");
     for (size_t i = 0; i < COUNT_OF(known) && !is_known; i++) {
-        is_known = slice_is(name, known[i].name);
+        is_known = known[i].name[0] == name.ptr[0] && slice_is(name, known[i].name);
         if (!is_known)
             continue;
         c->kind = known[i].kind;

@@ -31,11 +31,20 @@ static pthread_mutex_t data_lock = PTHREAD_MUTEX_INITIALIZER;
 struct derive_data *derive_hold(const struct derive *d)
 {
     pthread_mutex_lock(&data_lock);
-    struct derive_data *data = d->data;
+    struct derive_data *data = d != NULL ? d->data : NULL;
     if (data != NULL)
         data->holders++;
     pthread_mutex_unlock(&data_lock);
     return data;
+}
+
+void derive_share(struct derive_data *data)
+{
+    if (data == NULL)
+        return;
+    pthread_mutex_lock(&data_lock);
+    data->holders++;
+    pthread_mutex_unlock(&data_lock);
 }
 
 void derive_release(struct derive_data *data)
@@ -231,6 +240,20 @@ void derive_print(const struct derive *d, const char *prefix, struct text *out)
 {
     if (d->data != NULL)
         print_data(d, d->data, prefix, out);
+}
+
+struct builds derive_builds(const struct derive *d)
+{
+    struct builds b = {0};
+    struct derive_data *data = derive_hold(d);
+    if (data != NULL && data->geo != NULL)
+        b.of[BUILD_GEO] = geo_built(data->geo);
+    if (data != NULL && data->asn != NULL)
+        b.of[BUILD_ASN] = geo_built(data->asn);
+    if (data != NULL && data->agents != NULL)
+        b.of[BUILD_AGENTS] = (int64_t)agents_hash(data->agents);
+    derive_release(data);
+    return b;
 }
 
 bool derive_reload(struct derive *d, bool *is_new, struct err *e)

@@ -18,8 +18,8 @@
  *           are another generation.
  * Absent  : a field is absent if the field that it is made of is absent, or says nothing.
  * Owner   : derive_fini() frees. A struct of zeros asks for nothing.
- * Data    : derive_reload() reads lists and databases anew. A chain goes on with those that it holds until no
- *           event needs their texts. Settings do not reload.
+ * Data    : derive_reload() reads lists and databases anew. A chain goes on with those that it holds until it
+ *           is given others (derived.h). Settings do not reload.
  * Threads : read-only once opened, but for the data; shared by all. One thread reloads.
  */
 #pragma once
@@ -28,6 +28,7 @@
 #include "base/text.h"
 #include "base/zone.h"
 #include "ingest/derive/agents.h"
+#include "ingest/derive/builds.h"
 #include "ingest/derive/geo.h"
 #include "ingest/derive/route.h"
 #include "ingest/event.h"
@@ -65,8 +66,8 @@ struct derive {
 
     struct derive_field fields[FIELD_OWN_MAX]; /* that are asked for, each once */
     size_t field_count;
-    struct derive_data *_Atomic data; /* NULL: not opened */
-    const struct zone *zone;          /* set by derive_open() if a field needs it */
+    struct derive_data *data; /* NULL: not opened */
+    const struct zone *zone;  /* set by derive_open() if a field needs it */
 };
 
 /* The lists and databases that fields need. A reload replaces them together; each user holds one set. */
@@ -92,9 +93,14 @@ bool derive_open(struct derive *d, struct err *e) MUST_CHECK;
 /* Reads lists and databases anew, from the same paths, and takes them. If one is bad, all stay as they are:
  * the error names the key. *is_new: at least one is of another build. */
 bool derive_reload(struct derive *d, bool *is_new, struct err *e) MUST_CHECK;
-/* Holds the open set; the caller gives it back by derive_release(). NULL: none is open. Any thread. */
+/* Holds the open set; the caller gives it back by derive_release(). NULL: none is open, or there are no
+ * settings. Any thread. */
 struct derive_data *derive_hold(const struct derive *d);
+/* Holds a set that the caller holds once more. */
+void derive_share(struct derive_data *data);
 void derive_release(struct derive_data *data);
+/* The builds of those that are open. */
+struct builds derive_builds(const struct derive *d);
 /* Adds a line for each list and database that is open, each behind `prefix`: what it is, and when it was
  * built, or the hash of its bytes. */
 void derive_print(const struct derive *d, const char *prefix, struct text *out);

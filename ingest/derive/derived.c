@@ -11,7 +11,6 @@
 #include "ingest/derive/route.h"
 #include "ingest/scan.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #define GROUPS_MAX 3
@@ -157,21 +156,38 @@ void derived_free(struct derived *dv)
     free(dv);
 }
 
-/* Makes all fields anew, by other data. */
-static __attribute__((noinline, cold)) void take_new_data(struct derived *dv)
+void derived_set_data(struct derived *dv, struct derive_data *data)
 {
+    if (dv == NULL || dv->data == data)
+        return;
     for (size_t i = 0; i < dv->group_count; i++) {
         memo_fini(&dv->groups[i].memo);
         memo_init(&dv->groups[i].memo);
     }
+    derive_share(data);
     derive_release(dv->data);
-    dv->data = derive_hold(dv->settings);
+    dv->data = data;
+}
+
+struct builds derived_builds(const struct derived *dv)
+{
+    struct builds b = {0};
+    for (size_t g = 0; dv != NULL && g < dv->group_count; g++) {
+        for (size_t i = 0; i < dv->groups[g].count; i++) {
+            enum derive_kind kind = dv->groups[g].fields[i].kind;
+            if (kind == DERIVE_COUNTRY || kind == DERIVE_CITY)
+                b.of[BUILD_GEO] = geo_built(dv->data->geo);
+            else if (kind == DERIVE_ASN)
+                b.of[BUILD_ASN] = geo_built(dv->data->asn);
+            else if (kind == DERIVE_FAMILY || kind == DERIVE_OS || kind == DERIVE_BOT)
+                b.of[BUILD_AGENTS] = (int64_t)agents_hash(dv->data->agents);
+        }
+    }
+    return b;
 }
 
 void derived_flush(struct derived *dv)
 {
-    if (UNLIKELY(atomic_load_explicit(&dv->settings->data, memory_order_relaxed) != dv->data))
-        take_new_data(dv);
     for (size_t i = 0; i < dv->group_count; i++)
         memo_flush(&dv->groups[i].memo);
 }
@@ -368,7 +384,7 @@ void derived_put(struct derived *dv, struct event *ev)
     dv->made = ev->present & ~own;
 }
 
-uint64_t derived_made(const struct derived *dv)
+const char *derived_from(const struct derived *dv, enum field f)
 {
-    return dv->made;
+    return dv != NULL && (dv->made >> f & 1) != 0 ? derive_source(dv->settings, f) : NULL;
 }

@@ -68,12 +68,16 @@ bool geo_has(const struct geo *g, enum geo_value value, struct err *e)
     return true;
 }
 
+int64_t geo_built(const struct geo *g)
+{
+    uint64_t built = g->db.metadata.build_epoch, last = (CIVIL_END_MS - 1) / SECOND_MS;
+    return (int64_t)(built < last ? built : last);
+}
+
 void geo_print(const struct geo *g, struct text *out)
 {
     char at[CIVIL_ISO_BYTES];
-    uint64_t built = g->db.metadata.build_epoch, last = (CIVIL_END_MS - 1) / SECOND_MS;
-    text_printf(out, "%s of %s", g->db.metadata.database_type,
-                civil_iso((int64_t)(built < last ? built : last) * SECOND_MS, at));
+    text_printf(out, "%s of %s", g->db.metadata.database_type, civil_iso(geo_built(g) * SECOND_MS, at));
 }
 
 static bool look_up(const struct geo *g, struct slice host, MMDB_lookup_result_s *found)

@@ -28,5 +28,7 @@ void geo_close(struct geo *g);
 bool geo_has(const struct geo *g, enum geo_value value, struct err *e) MUST_CHECK;
 /* "GeoLite2-City of 2026-11-03T10:11:12Z": its type, and when it was built. */
 void geo_print(const struct geo *g, struct text *out);
+/* When it was built, by its own word: seconds since 1970, at most CIVIL_END_MS. */
+int64_t geo_built(const struct geo *g);
 /* The value of a host, in the arena. ptr NULL: the host is no address, or the database does not know. */
 struct slice geo_find(const struct geo *g, enum geo_value value, struct slice host, struct arena *memory);

@@ -230,6 +230,25 @@ static struct position *find_position(struct mem *m, const struct range *range)
     return NULL;
 }
 
+static void note_builds(struct mem *m, const struct range *range)
+{
+    struct build_stretches all = {0};
+    char name[STORE_ENTRY_BYTES];
+    for (size_t i = 0; i < m->book_count; i++) {
+        const struct book *b = &m->books[i];
+        struct build_stretch s;
+        if (strcmp(b->source, range->source) == 0 && strcmp(b->partition, range->partition) == 0 &&
+            b->report[0] == '\0' && build_read(b->entry, b->value, &s))
+            builds_put(&all, &s);
+    }
+    for (int k = 0; k < BUILD_COUNT; k++) {
+        struct build_stretch s;
+        if (builds_after(&all, range, (enum build_kind)k, &s))
+            book_set(m, range, "", build_entry(&s, name), s.to);
+    }
+    builds_fini(&all);
+}
+
 static void apply_range(struct mem *m, const struct range *range, const struct books *books)
 {
     struct position *p = find_position(m, range);
@@ -252,6 +271,7 @@ static void apply_range(struct mem *m, const struct range *range, const struct b
         book_set(m, range, "", store_latest_entry(range, name), range->to);
     if (range->state != RANGE_UNCHANGED)
         book_set(m, range, "", STORE_STATE_ENTRY, range->state);
+    note_builds(m, range);
 }
 
 /* May the report count the range, which is before the position? `writes`: note that it did. */

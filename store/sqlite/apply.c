@@ -196,6 +196,38 @@ static bool note_begun(struct sqlite_store *st, const struct range *r, struct er
     return rc == SQLITE_ROW || put_book(st, st->book_set, r, 0, "since", r->from, e);
 }
 
+static bool has_builds(const struct range *r)
+{
+    bool has = false;
+    for (int k = 0; k < BUILD_COUNT; k++)
+        has |= r->builds.of[k] != 0;
+    return has;
+}
+
+/* Note the builds of the lists and databases that made fields of the range. */
+static bool note_builds(struct sqlite_store *st, const struct range *r, struct err *e)
+{
+    struct build_stretches all = {0};
+    struct build_stretch s;
+    char name[STORE_ENTRY_BYTES];
+    int rc = SQLITE_DONE;
+    if (!has_builds(r))
+        return true;
+    sqlite_bind_source(st->book_list, r->source, r->partition);
+    sqlite3_bind_int64(st->book_list, 3, 0);
+    while ((rc = sqlite3_step(st->book_list)) == SQLITE_ROW) {
+        if (build_read(sqlite_text(st->book_list, 0), sqlite3_column_int64(st->book_list, 1), &s))
+            builds_put(&all, &s);
+    }
+    sqlite3_reset(st->book_list);
+    bool good = rc == SQLITE_DONE || sqlite_fail(st, e, "reading the books");
+    for (int k = 0; good && k < BUILD_COUNT; k++)
+        good = !builds_after(&all, r, (enum build_kind)k, &s) ||
+               put_book(st, st->book_set, r, 0, build_entry(&s, name), s.to, e);
+    builds_fini(&all);
+    return good;
+}
+
 static bool apply_range(struct sqlite_store *st, const struct range *range, const struct books *books,
                         struct err *e)
 {
@@ -212,7 +244,7 @@ static bool apply_range(struct sqlite_store *st, const struct range *range, cons
     if (range->state != RANGE_UNCHANGED &&
         !put_book(st, st->book_set, range, 0, STORE_STATE_ENTRY, range->state, e))
         return false;
-    return note_begun(st, range, e) && sqlite_put_position(st, range, e);
+    return note_builds(st, range, e) && note_begun(st, range, e) && sqlite_put_position(st, range, e);
 }
 
 static bool read_span(struct sqlite_store *st, const struct range *r, int64_t report,

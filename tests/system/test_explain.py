@@ -6,11 +6,75 @@ import gzip
 import json
 import unittest
 
-from harness import EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, EX_USAGE, Case
+from harness import EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, EX_USAGE, Case, DaemonCase
 
 TIME = "[10/Oct/2000:13:55:36 -0700]"
 COMBINED = f'10.0.0.1 - frank {TIME} "GET /a?b=c HTTP/1.0" 200 2326 "http://w.example/x" "Mozilla/5.0 (X11)"'
 SHIFTED = f'w.example 10.0.0.1 - - {TIME} "GET /a HTTP/1.0" 200 5 "-" "Mozilla/5.0"'
+REST, AGENT = f'{TIME} "GET /a HTTP/1.0" 200 5', '"-" "Mozilla/5.0"'
+V, XFF = "apache:%v %h %l %u %t \"%r\" %>s %b", "apache:%{X-Forwarded-For}i %h %l %u %t \"%r\" %>s %b"
+BEHIND = ' "%{Referer}i" "%{User-Agent}i"'
+NGINX = 'nginx:$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"'
+CADDY = '{"level":"info","ts":1646861401.52,"logger":"http.log.access","request":{"remote_ip":"::1","method":"GET","uri":"/a"},"status":200}'
+HAPROXY = ("Feb  6 12:14:14 w haproxy[14389]: 10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in static/srv1 10/0/30/69/109 200 2750 - - ---- "
+           '1/1/1/1/0 0/0 "GET / HTTP/1.1"')
+ELB = '2014-02-15T23:39:43.945958Z lb 10.0.0.2:2817 10.0.0.1:80 0.000073 0.001048 0.000057 200 200 0 29 "GET http://a.example:80/ HTTP/1.1"'
+S3 = '79a59 b [06/Feb/2019:00:00:38 +0000] 10.0.0.3 79a59 3E57 REST.GET - "GET /b?v HTTP/1.1" 200 - 113 - 7 - "-" "S3Console/0.4" -'
+TRAEFIK = f'10.0.0.5 - - {REST} {AGENT} 4 "web@docker" "http://10.0.0.9" 0ms'
+
+# How it is decoded, the line; column and reason of the reject, None if it is read; the format that fits better.
+ODD = [
+    # something before the host
+    ("auto", f"w.example 10.0.0.1 - - {REST} {AGENT}", 20, "identity", V + BEHIND),
+    ("combined", f"w.example 10.0.0.1 - - {REST} {AGENT}", None, None, V + BEHIND),
+    ("common", f"w.example 10.0.0.1 - - {REST}", None, None, V),
+    ("combined", f"w.example:80 10.0.0.1 - - {REST} {AGENT}", None, None, "vhost_combined"),
+    ("vhost_combined", f"10.0.0.1 - - {REST} {AGENT}", 9, "host", "combined"),
+    ("vhost_combined", f"w.example 10.0.0.1 - - {REST} {AGENT}", 10, "host", V + BEHIND),
+    ("combined", f"10.1.1.1, 10.2.2.2 10.0.0.1 - - {REST} {AGENT}", None, None, XFF + BEHIND),
+    ("auto", f"10.1.1.1, 10.2.2.2 10.0.0.1 - - {REST} {AGENT}", 20, "identity", XFF + BEHIND),
+    ("auto", f"0.120 10.0.0.1 - - {REST} {AGENT}", 16, "identity", None),
+    ("auto", f"- 10.0.0.1 - - {REST} {AGENT}", 12, "identity", None),
+    ("combined", f"{TIME} 10.0.0.1 - - {REST[30:]} {AGENT}", 39, "time", None),
+    # a logname, a user
+    ("auto", f"10.0.0.1 10.0.0.2 - {REST} {AGENT}", 10, "identity", None),
+    ("combined", f"10.0.0.1 frank - {REST} {AGENT}", None, None, None),
+    ("combined", f"10.0.0.1 - anna b {REST} {AGENT}", None, None, None),
+    # behind
+    ("combined", f"10.0.0.1 - - {REST} {AGENT} 0.123", 85, "trailing", NGINX + " $request_time"),
+    ("combined", f'10.0.0.1 - - {REST} {AGENT} "-"', 85, "trailing", "auto"),
+    ("common", f"10.0.0.1 - - {REST} {AGENT}", 67, "trailing", "combined"),
+    ("combined", f"10.0.0.1 - - {REST}", 66, "referrer", "common"),
+    ("combined", TRAEFIK, 85, "trailing", "traefik"),
+    # within
+    ("combined", f'10.0.0.1 - - {TIME} "w.example" "GET /a HTTP/1.0" 200 5 {AGENT}', 55, "status", None),
+    ("combined", f'10.0.0.1 - - {TIME} "GET /a HTTP/1.0" 200', 64, "bytes", None),
+    ("combined", f'10.0.0.1 - - {TIME} "GET /a HTTP/1.0" 5 200 {AGENT}', 62, "status", None),
+    ("combined", f'10.0.0.1 - - {TIME} "GET /a HTTP/1.0" 2000 200 {AGENT}', 64, "status", None),
+    ("combined", f'10.0.0.1 - - {TIME} GET /a HTTP/1.0 200 5 {AGENT}', 43, "request", None),
+    ("combined", f'10.0.0.1 - - {TIME} "GET /a HTTP/1.0 200 5 {AGENT}', 67, "status", None),
+    ("combined", f'10.0.0.1 - - [2000-10-10T13:55:36-07:00] "GET / HTTP/1.0" 200 5 {AGENT}', 17, "time", None),
+    ("combined", f'10.0.0.1 - - [10/10/2000:13:55:36 -0700] "GET / HTTP/1.0" 200 5 {AGENT}', 21, "time", None),
+    ("combined", f'"10.0.0.1" - - {REST} {AGENT}', 1, "host", None),
+    # other servers' lines
+    ("combined", HAPROXY, 5, "identity", "haproxy"),
+    ("combined", ELB, 46, "time", "elb"),
+    ("combined", "h2 " + ELB + ' "curl/7" - - arn "Root=1"', 35, "time", "alb"),
+    ("combined", S3, 9, "identity", "s3"),
+    ("auto", CADDY, 132, "identity", "json"),
+    # other steps
+    ("auto", "cpu,host=a usage=0.5 1422568543702900257", 41, "time", "influx"),
+    ("auto", 'time=2026-03-01T10:00:00Z level=info msg="x y" path=/a', 45, "time", "logfmt"),
+    ("auto", "#Fields: date time c-ip cs-uri-stem sc-status", 20, "time", "w3c"),
+    ("json", '{"time":"yesterday","path":"/a"}', 9, "time", None),
+    ("json", '{"path":"/a"}', 1, "member", None),
+    ("logfmt", f"10.0.0.1 - - {REST} {AGENT}", 43, "logfmt", "combined"),
+    ("syslog,combined", f"10.0.0.1 - - {REST} {AGENT}", 1, "syslog", "combined"),
+    ("csv:time,path", f"10.0.0.1 - - {REST} {AGENT}", 84, "columns", "combined"),
+    ("w3c", f"10.0.0.1 - - {REST} {AGENT}", 1, "fields", "combined"),
+    ("influx", f"10.0.0.1 - - {REST} {AGENT}", 11, "influx", "combined"),
+    ("haproxy", f"10.0.0.1 - - {REST} {AGENT}", 1, "regex", "combined"),
+]
 CONFIG = b"""
 sources:
   web: {path: "{vhost}.log", decode: [{nginx: '$remote_addr - - [$time_local] "$request" $status $body_bytes_sent $request_time'}]}
@@ -21,6 +85,40 @@ reports:
   pages: {by: [vhost, path], measures: {hits: count, seconds: sum(duration), worst: max(duration)}}
   errors: {by: [status_class, level], where: ["status>=400", "path=/a*"]}
 """
+
+
+# By step: a line that it rejects. Together they have most reasons.
+REJECTED = {"w3c:date time cs-uri-stem": "2000-10-10 25:00:00 /a", "logfmt": "time=now path=/a", "csv:time,path": "2000-10-10T20:55:36Z",
+            "tsv:time,path": "now\t/a", r"regex:(?<host>\S+) (?<time>\S+)": "odd", "haproxy": "odd", "alb": ELB, "elb": "odd " + ELB,
+            "s3": S3.replace("Feb", "Fxb"), "traefik": COMBINED, "caddy": '{"ts":"now"}', "traefik_json": '{"time":"now"}', "influx": "cpu usage=x 1",
+            "otlp": '{"resourceLogs":1}', "metric": '{"name":"a","ts":1}', "json": "[]x", "auto": SHIFTED, "syslog,combined": "<34>x",
+            'apache:%h %l %u %t "%r" %>s %b %D': f"10.0.0.1 - - {REST} fast", "nginx:main": COMBINED, "combined": f"10.0.0.1 - - {REST}"}
+
+
+class Samples(DaemonCase):
+    def test_samples_have_the_words_of_explain(self):
+        config = "reports: {all: {}}\naggregate: {flush: 100ms}\nsources:\n"
+        for i, step in enumerate(REJECTED):
+            chain = ", ".join(json.dumps(part) for part in step.split(",")) if step.startswith("syslog") else json.dumps(step)
+            name, _, argument = step.partition(":")
+            if argument:
+                chain = "{%s: %s}" % (name, json.dumps(argument))
+            config += f"  s{i}: {{path: s{i}.log, decode: [{chain}]}}\n"
+            self.write(f"s{i}.log", b"")
+        self.write("tallyd.yaml", config.encode())
+        self.launch("-c", "tallyd.yaml", "--listen", "127.0.0.1:0")
+        reasons = set()
+        for i, (step, line) in enumerate(REJECTED.items()):
+            self.append(f"s{i}.log", line.encode() + b"\n")
+            self.wait_for_consumed(i + 1)
+            said = self.tallyd("explain", "-c", "tallyd.yaml", "--source", f"s{i}", "--json", "--", line, status=EX_DATAERR)
+            wanted = json.loads(said.splitlines()[0])
+            rejects = json.loads(self.get("/api/v1/rejects"))
+            samples = {sample["line"]: (one["reason"], one["help"], sample["column"], (sample["fits"] or "").split(" (if")[0].split(", time")[0])
+                       for one in rejects["reasons"] for sample in one["samples"] if sample["source"].endswith(f"s{i}.log")}
+            self.assertEqual({line: (wanted["reason"], wanted["help"], wanted["column"], wanted.get("fits", {}).get("decode", ""))}, samples, step)
+            reasons.add(wanted["reason"])
+        self.assertGreater(len(reasons), 8, reasons)
 
 
 class Explain(Case):
@@ -92,6 +190,13 @@ class Explain(Case):
             self.assertEqual(wanted is not None, f"  would fit: {(wanted or {}).get('decode')}" in said)
             if wanted is not None and "time" not in wanted and "2999" not in line:  # then it does fit
                 self.explain("--decode", wanted["decode"], line)
+
+    def test_odd_lines(self):
+        """A line is read, or refused with a column and a reason; and a format is named where one fits, also if what was read is moved."""
+        for steps, line, column, reason, fits in ODD:
+            found = self.explain("--decode", steps, "--", line, status=EX_DATAERR if reason else EX_OK)[0]
+            self.assertEqual((column, reason, fits), (found.get("column"), found.get("reason"), found.get("fits", {}).get("decode")),
+                             (steps, line))
 
     def test_steps_that_unwrap(self):
         line = "<34>Oct 11 22:14:15 w nginx: " + COMBINED

@@ -316,10 +316,11 @@ def mmdb(kind, built, networks):
     return tree + bytes(16) + data + b"\xab\xcd\xefMaxMind.com" + mmdb_value(metadata)
 
 
+AGENTS = "user_agent_parsers: [{regex: '.', family_replacement: %s}]\nos_parsers: [{regex: o}]\ndevice_parsers: [{regex: d}]\n"
+
+
 class Reload(DaemonCase):
     """A daemon that is told to reload reads lists and databases anew: the lines behind are counted by the new ones, none by half."""
-
-    AGENTS = "user_agent_parsers: [{regex: '.', family_replacement: %s}]\nos_parsers: [{regex: o}]\ndevice_parsers: [{regex: d}]\n"
 
     def write_data(self, built, country, family, agents=AGENTS):
         for name, data in ("city.mmdb", mmdb("Test-Country", built, {"10.0.0.0/8": {"country": {"iso_code": country}}})), \

@@ -40,7 +40,13 @@ EXAMPLES = {
           "agent": "curl/7.38.0"}),
         ('2015-05-13T23:39:43.945958Z my-loadbalancer 192.168.131.39:2817 10.0.0.1:80 0.001069 0.000028 0.000041 - - 82 305 "- - - " "-" - -',
          {"balancer": "my-loadbalancer", "host": "192.168.131.39", "backend": "10.0.0.1:80", "request_processing_time": "0.001069",
-          "backend_processing_time": "0.000028", "response_processing_time": "0.000041", "bytes_received": "82", "bytes": "305"})],
+          "backend_processing_time": "0.000028", "response_processing_time": "0.000041", "bytes_received": "82", "bytes": "305"}),
+        ('2014-02-15T23:39:43.945958Z my-test-loadbalancer 192.168.131.39:2817 10.0.0.1:80 0.000073 0.001048 0.000057 200 200 0 29 '
+         '"GET http://www.example.com:80/ HTTP/1.1"',  # as it was before 2015
+         {"balancer": "my-test-loadbalancer", "host": "192.168.131.39", "backend": "10.0.0.1:80", "request_processing_time": "0.000073",
+          "backend_processing_time": "0.001048", "response_processing_time": "0.000057", "status": "200", "backend_status": "200",
+          "bytes_received": "0", "bytes": "29", "method": "GET", "vhost": "www.example.com", "target": "/", "path": "/",
+          "protocol": "HTTP/1.1"})],
     "s3": [
         ('79a59 amzn-s3-demo-bucket1 [06/Feb/2019:00:00:38 +0000] 192.0.2.3 79a59 3E57427F3EXAMPLE REST.GET.VERSIONING - '
          '"GET /amzn-s3-demo-bucket1?versioning HTTP/1.1" 200 - 113 - 7 - "-" "S3Console/0.4" - s9lzHYrFp76ZVx= SigV4 '

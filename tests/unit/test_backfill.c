@@ -15,7 +15,13 @@ struct change {
     const char *changes; /* "since=0 gap.10=-1"; NULL: refused */
 };
 
-#define TO_ALL    {0, 0}, -1, false
+#define NO_BUILDS \
+    {             \
+        {         \
+            0     \
+        }         \
+    }
+#define TO_ALL    {0, 0}, -1, false, NO_BUILDS
 #define NO_GAP    -1, -1, TO_ALL
 #define GAP(a, b) a, b, TO_ALL
 
@@ -31,11 +37,13 @@ static const struct change changes[] = {
     {"the middle of a gap", {22, 25, 0, 90, GAP(20, 30)}, "gap.20=22 gap.25=30"},
     {"all behind", {90, 95, 0, 90, NO_GAP}, "until=95"},
     {"behind, and some is gone", {92, 95, 0, 90, NO_GAP}, "gap.90=92 until=95"},
-    {"some times of nothing counted", {0, 50, -1, -1, -1, -1, {7, 9}, -1, false}, "filled.0.7.9=50"},
-    {"more of the same times", {50, 60, 90, 95, -1, -1, {7, 9}, 20, false}, "filled.20.7.9=60"},
-    {"times of a gap", {22, 25, 0, 90, 20, 30, {7, 9}, -1, false}, "filled.22.7.9=25"},
-    {"the same times again", {50, 60, 90, 95, -1, -1, {7, 9}, 20, true}, NULL},
-    {"times of what was counted", {20, 30, 0, 90, -1, -1, {7, 9}, -1, false}, NULL},
+    {"some times of nothing counted",
+     {0, 50, -1, -1, -1, -1, {7, 9}, -1, false, NO_BUILDS},
+     "filled.0.7.9=50"},
+    {"more of the same times", {50, 60, 90, 95, -1, -1, {7, 9}, 20, false, NO_BUILDS}, "filled.20.7.9=60"},
+    {"times of a gap", {22, 25, 0, 90, 20, 30, {7, 9}, -1, false, NO_BUILDS}, "filled.22.7.9=25"},
+    {"the same times again", {50, 60, 90, 95, -1, -1, {7, 9}, 20, true, NO_BUILDS}, NULL},
+    {"times of what was counted", {20, 30, 0, 90, -1, -1, {7, 9}, -1, false, NO_BUILDS}, NULL},
     {"counted", {20, 30, 0, 90, NO_GAP}, NULL},
     {"counted at the end", {0, 51, 50, 90, NO_GAP}, NULL},
     {"counted at the begin", {89, 95, 0, 90, NO_GAP}, NULL},

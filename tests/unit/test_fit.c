@@ -120,6 +120,12 @@ static const struct fitting cases[] = {
     {{"<34>1 2003-10-11T22:14:15Z w nginx - - - " COMBINED}, "syslog,combined", NULL},
     {{"Oct 11 22:14:15 w nginx: w.example:80 " COMBINED}, "syslog,vhost_combined", NULL},
     {{"Oct 11 22:14:15 w cron[3]: odd"}, NONE, NULL},
+    {{"Oct 11 22:14:15 w haproxy[3]: 10.0.1.2:33313 [06/Feb/2009:12:12:51.443] a b/c 0/0/5 2 -- 0/0/0/0/3 "
+      "0/0"},
+     "haproxy",
+     NULL},
+    {{COMBINED " 4 \"-\" \"-\" 0ms"}, "traefik", NULL},
+    {{COMBINED " 4 \"-\" \"-\" 0ms", COMBINED}, "auto", "traefik"},
     {{"{\"message\":\"10.0.0.1 - - " AT " \\\"GET / HTTP/1.1\\\" 200 5\",\"time\":\"2020-01-01T00:00:00Z\"}"},
      "json:/message,common",
      NULL},

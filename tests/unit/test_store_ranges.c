@@ -1,4 +1,5 @@
 /* A batch of several ranges, asked of every store: all of it is applied or nothing is. */
+#include "store/builds.h"
 #include "tests/support/world.h"
 
 #include <setjmp.h>
@@ -26,6 +27,8 @@ static void make_pair(struct world *w, struct pair *p, int64_t from0, int64_t fr
     p->ranges[1].to = from1 + 20;
     p->ranges[1].latest_ms = from1 < 540 ? 4000 : 5000;
     p->ranges[1].latest_from = from1 < 540 ? 500 : from1;
+    p->ranges[1].builds.of[BUILD_GEO] = from1 < 540 ? 7 : 8;
+    p->ranges[1].builds.of[BUILD_AGENTS] = -1; /* a hash may be any number */
     *books_source(&p->books[0], BOOK_CONSUMED) = *books_source(&p->books[0], BOOK_PARSED) = 10;
     *books_source(&p->books[1], BOOK_CONSUMED) = 20;
     *books_source(&p->books[1], BOOK_REJECTED + REJECT_FUTURE) = 20;
@@ -51,6 +54,7 @@ struct partitions {
     int64_t next[2], consumed[2], rejected[2], since[2];
     int latest;
     int64_t latest_to;
+    int64_t geo7, geo8, agents, builds;
 };
 
 static bool note_next(void *context, const struct position *p)
@@ -77,6 +81,14 @@ static bool note_book(void *context, const char *source, const char *partition, 
         all->latest_to = value;
     else if (strncmp(entry, "latest.", 7) == 0)
         all->latest += p == 1;
+    struct build_stretch s;
+    if (!build_read(entry, value, &s))
+        return true;
+    all->builds++;
+    all->geo7 = strcmp(entry, "geo.500.7") == 0 ? value : all->geo7;
+    all->geo8 = strcmp(entry, "geo.540.8") == 0 ? value : all->geo8;
+    all->agents = strcmp(entry, "agents.500.ffffffffffffffff") == 0 ? value : all->agents;
+    assert_int_equal(p, 1);
     return true;
 }
 
@@ -96,6 +108,10 @@ static void check_pair(struct world *w, int64_t times, int64_t hits)
     assert_int_equal(all.since[1], times > 0 ? 500 : -1);
     assert_int_equal(all.latest_to, times > 0 ? 500 + 20 * (times < 2 ? times : 2) : 0);
     assert_int_equal(all.latest, times > 2); /* one entry as long as the latest time is the same */
+    assert_int_equal(all.geo7, times > 0 ? 500 + 20 * (times < 2 ? times : 2) : 0);
+    assert_int_equal(all.geo8, times > 2 ? 560 : 0);
+    assert_int_equal(all.agents, times > 0 ? 500 + 20 * times : 0);
+    assert_int_equal(all.builds, times > 2 ? 3 : times > 0 ? 2 : 0);
     assert_int_equal(
         world_sum(w->store, FIXTURE_PAGES, SPAN_MONTH, world_every_series, 0, fixture_ms("2100-01-01"), 0),
         hits);

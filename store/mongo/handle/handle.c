@@ -81,6 +81,7 @@ void mongo_partition_fini(struct mongo_partition *p)
 {
     free(p->key);
     free(p->until);
+    builds_fini(&p->builds);
 }
 
 static void free_partitions(struct mongo_store *m)

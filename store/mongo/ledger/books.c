@@ -56,6 +56,14 @@ static bool see_book(void *context, const bson_t *document)
     return true;
 }
 
+void mongo_read_entries(const bson_t *book, book_fn *fn, void *context)
+{
+    const struct books_reading g = {.fn = fn, .context = context};
+    bson_iter_t entries;
+    if (bson_iter_init_find(&entries, book, "entries"))
+        (void)see_entries(&g, "", "", &entries);
+}
+
 bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e)
 {
     struct books_reading g = {.m = mongo_of(st), .fn = fn, .context = context};

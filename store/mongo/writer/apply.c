@@ -143,6 +143,17 @@ static bool begin(struct mongo_store *m, const struct batch *batch, struct err *
     return true;
 }
 
+static void note_builds(const struct mongo_store *m, struct mongo_partition *p, const struct range *r)
+{
+    struct build_stretch s;
+    if (m->batch.taken != NULL)
+        builds_cut(&p->builds, r->to);
+    for (int k = 0; m->batch.taken == NULL && k < BUILD_COUNT; k++) {
+        if (builds_after(&p->builds, r, (enum build_kind)k, &s))
+            builds_put(&p->builds, &s);
+    }
+}
+
 /* Notes what the ledger has of the partitions now. */
 static void note_committed(struct mongo_store *m)
 {
@@ -156,6 +167,7 @@ static void note_committed(struct mongo_store *m)
         p->is_new = m->batch.taken != NULL && p->next == 0;
         for (size_t r = 0; r < m->store.report_count; r++)
             p->until[r] = m->batch.taken == NULL || m->batch.taken[r] ? p->next : -1;
+        note_builds(m, p, &m->batch.ranges[i]);
     }
 }
 

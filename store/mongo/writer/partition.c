@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/mem.h"
+#include "store/mongo/ledger/books.h"
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
@@ -138,7 +139,19 @@ static bool recover_of(const struct claims *c, const bson_t *ledger, struct err 
     return true;
 }
 
-/* Reads from a document of `books` up to which offset each report counts the partition. */
+/* Takes the builds that counted a partition. An entry is a path: geo, FROM, BUILD. */
+static bool take_build(void *context, const char *source, const char *partition, const char *report,
+                       const char *entry, int64_t value)
+{
+    struct build_stretch s;
+    (void)source, (void)partition;
+    if (report[0] == '\0' && build_read(entry, value, &s))
+        builds_put(context, &s);
+    return true;
+}
+
+/* Reads from a document of `books` up to which offset each report counts the partition, and by which builds.
+ */
 static bool take_until(void *context, const bson_t *book)
 {
     const struct claims *c = context;
@@ -153,6 +166,8 @@ static bool take_until(void *context, const bson_t *book)
         snprintf(path, sizeof path, "reports.%s.until", c->m->more[r].key);
         c->partitions[number - 1].until[r] = mongo_number_at(book, path, -1);
     }
+    if (number != 0)
+        mongo_read_entries(book, take_build, &c->partitions[number - 1].builds);
     return true;
 }
 

@@ -39,6 +39,30 @@ static void add_spans(struct update *u, bson_t *set, const struct range *range)
     }
 }
 
+/* Sets the builds of the lists and databases that made fields of the range. */
+static void add_builds(struct update *u, bson_t *set, const struct range *range)
+{
+    const struct mongo_partition *p = mongo_own_partition(u->m, range);
+    char name[STORE_ENTRY_BYTES];
+    struct build_stretch s;
+    for (int k = 0; k < BUILD_COUNT; k++) {
+        if (builds_after(&p->builds, range, (enum build_kind)k, &s))
+            mongo_set_entry(set, NULL, build_entry(&s, name), s.to);
+    }
+}
+
+/* The opposite of add_builds(). */
+static void take_builds(struct update *u, bson_t *set, const struct range *range)
+{
+    const struct build_stretches *all = &mongo_own_partition(u->m, range)->builds;
+    char name[STORE_ENTRY_BYTES];
+    for (size_t i = 0; i < all->count; i++) {
+        const struct build_stretch *s = &all->list[i];
+        if (s->to > range->to)
+            mongo_set_entry(s->from < range->to ? set : &u->unset, NULL, build_entry(s, name), range->to);
+    }
+}
+
 static void end_books(struct update *u, const struct range *range, bson_t *set)
 {
     bson_t filter = BSON_INITIALIZER;
@@ -70,6 +94,7 @@ static void count_books(struct update *u, const struct range *range, const struc
         mongo_set_entry(&set, NULL, "since", range->from);
     if (range->state != RANGE_UNCHANGED)
         mongo_set_entry(&set, NULL, STORE_STATE_ENTRY, range->state);
+    add_builds(u, &set, range);
     end_books(u, range, &set);
     bson_destroy(&set);
 }
@@ -127,6 +152,7 @@ static void take_books(struct update *u, const struct range *range, const struct
             take_report_books(u, &set, range, r, books);
         if (range->latest_from >= 0)
             mongo_set_entry(&set, NULL, store_latest_entry(range, latest), range->to);
+        take_builds(u, &set, range);
     }
     end_books(u, range, &set);
     bson_destroy(&set);
