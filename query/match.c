@@ -64,7 +64,8 @@ static bool match_one(struct match *m, struct store *st, size_t report, const st
     return good;
 }
 
-/* Are all values that are given those of the series `other`? No event has such a value (settle() of dimension.h). */
+/* Are all values that are given those of the series `other`? No event has such a value: dimension.h
+ * escapes it. */
 static bool is_other(const struct slice *values, size_t dimensions)
 {
     size_t d = 0;
