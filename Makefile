@@ -447,7 +447,7 @@ INSTALLED  = bin/tallyd share/man/man8/tallyd.8 share/man/man5/tallyd.yaml.5 sha
 DOCUMENTS := openapi.yaml page.png $(patsubst docs/%,%,$(wildcard docs/*.md docs/examples/*.yaml docs/examples/*/*.yml docs/grafana/*/*.json docs/grafana/*/*/*.yaml))
 # README.md beside them: its links lead there, and those to the files of a clone are plain words.
 README     = sed 's|](docs/|](|g; s,\[\([^]]*\)\](\(bench/[^)]*\|C[A-Z]*\.md\)),\1,g' README.md
-DROP_INS  := credentials.conf local.conf root.conf
+DROP_INS  := credentials.conf network.conf root.conf
 # The unit has one configuration, the template one for each instance.
 UNIT          = sed 's|@PREFIX@|$(PREFIX)|; s|@OF@||; s|@CONFIG@|/etc/tallyd.yaml|; s|@STATE@|tallyd|; \
                 s|@INSTANCE@|%H|' \

@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 
 #include "cli/options.h"
+#include "config/network.h"
 #include "daemon/budget.h"
 #include "daemon/setup.h"
 #include "store/mongo/mongo.h"
@@ -62,6 +63,28 @@ static void note_registry(const struct config *c, const char *prefix, struct tex
         text_printf(out, "%snote: the schema registry cannot be reached: %s\n", prefix, e.text);
 }
 
+struct noting {
+    const char *prefix;
+    struct text *out;
+};
+
+/* A network_fn. */
+static void note_elsewhere(void *context, const char *key, struct slice host)
+{
+    const struct noting *n = context;
+    text_printf(
+        n->out,
+        "%snote: %s has %.*s: as a service, `tallyd run` needs the drop-in network.conf to reach, or be "
+        "reached by, other computers\n",
+        n->prefix, key, (int)host.len, host.ptr);
+}
+
+/* The units close the network by default. */
+static void note_network(const struct config *c, const char *prefix, struct text *out)
+{
+    network_each_elsewhere(c, NULL, NULL, note_elsewhere, &(struct noting){prefix, out});
+}
+
 static int check(const char *file, bool print, bool secrets)
 {
     struct text out = {0};
@@ -77,12 +100,14 @@ static int check(const char *file, bool print, bool secrets)
     if (print) {
         config_print(c, !secrets, &out);
         note_store(c, "# ", &out);
+        note_network(c, "# ", &out);
         derive_print(&c->derive, "# ", &out);
         note_registry(c, "# ", &out);
         budget_print(c, &out);
     } else {
         text_printf(&out, "%s: configuration is good\n", file == NULL ? "built-in" : file);
         note_store(c, "", &out);
+        note_network(c, "", &out);
         derive_print(&c->derive, "", &out);
         note_registry(c, "", &out);
     }

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "cli/options.h"
 #include "config/address.h"
+#include "config/network.h"
 #include "daemon/count/jobs.h"
 #include "daemon/file/desk.h"
 #include "daemon/file/follow.h"
@@ -246,8 +247,29 @@ static bool run_engine(struct run *run, struct err *e)
     return good;
 }
 
+/* A network_fn. */
+static void warn_network_closed(void *context, const char *key, struct slice host)
+{
+    char quoted[LOG_QUOTE_BYTES], name[LOG_QUOTE_BYTES];
+    (void)context;
+    snprintf(name, sizeof name, "%.*s", (int)host.len, host.ptr);
+    log_warn(
+        "network_closed",
+        "key=%s host=%s reason=\"the unit allows this computer's own addresses only (IPAddressDeny=): others "
+        "need its drop-in network.conf, see `systemd` in operating.md\"",
+        key, log_quote(name, quoted));
+}
+
+static void check_network(const struct run *run)
+{
+    const char *network = getenv(NETWORK_VARIABLE);
+    if (network != NULL && strcmp(network, NETWORK_CLOSED) == 0)
+        network_each_elsewhere(run->config, run->store_url, run->listen, warn_network_closed, NULL);
+}
+
 static bool run_all(struct run *run, struct err *e)
 {
+    check_network(run);
     if (!service_serve(&run->service, e))
         return false;
     if (!open_store(run, e))

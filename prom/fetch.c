@@ -341,7 +341,6 @@ static bool read_series(struct reading *rd, const struct match *match, struct ve
 {
     struct window_ask ask = ask_of(rd);
     size_t row;
-    bool is_ranked;
     if (can_fold(rd) && !prepare_fold(rd, &match->set, e))
         return false;
     if (!windows_init(&rd->windows, &ask, e))
@@ -349,8 +348,7 @@ static bool read_series(struct reading *rd, const struct match *match, struct ve
     rd->is_always = match->set.kind == SERIES_ONE && slide_is_total(rd->measure);
     if (rd->is_always)
         (void)reading_row(rd, match->set.one, &row);
-    return ranked_read(rd, &match->set, &is_ranked, e) && (is_ranked || reading_scan(rd, &match->set, e)) &&
-           append(rd, out, e);
+    return ranked_read(rd, &match->set, e) && reading_scan(rd, &match->set, e) && append(rd, out, e);
 }
 
 static bool check_function(const struct reading *rd, struct err *e)

@@ -1,18 +1,21 @@
 #include "prom/ranked.h"
 
+#include "base/check.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
 
-#define K_MAX 1000 /* rankings are about as long */
+#define K_MAX    900 /* with TIES_MAX, rankings are about as long */
+#define TIES_MAX 64  /* series that equal the k-th */
 
-/* The entries of a ranking, the greatest first. */
+/* Pieces in a row that are one bucket of a resolution each, and the ranking that is being read of one. */
 struct ranked {
-    const struct measure *measure;
-    size_t width; /* columns of the measure */
+    struct reading *reading;
+    size_t k, room;
+    size_t piece; /* of the entries */
     uint32_t *series;
     int64_t *columns; /* [entry × width] */
-    size_t count, room;
+    size_t count, width;
 };
 
 static bool may_be_ranked(const struct reading *rd, const struct series_set *set)
@@ -20,89 +23,126 @@ static bool may_be_ranked(const struct reading *rd, const struct series_set *set
     const struct node *n = rd->around.aggregate;
     const struct measure *m = &rd->fetch->store->reports[rd->report].measures[rd->metric->measure];
     const enum function f = rd->function;
-    return n != NULL && n->aggregate == AGGREGATE_TOPK && !n->grouping.excludes && n->grouping.count == 0 &&
-           (m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM) && set->kind == SERIES_ALL &&
-           (f == FUNCTION_RATE || f == FUNCTION_INCREASE || f == FUNCTION_SUM) &&
-           rd->windows.ask.count == 1 && rd->around.k[0] >= 1 && rd->around.k[0] <= K_MAX;
+    bool may = n != NULL && n->aggregate == AGGREGATE_TOPK && !n->grouping.excludes &&
+               n->grouping.count == 0 && (m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM) &&
+               set->kind == SERIES_ALL && (f == FUNCTION_RATE || f == FUNCTION_INCREASE || f == FUNCTION_SUM);
+    for (size_t i = 0; may && i < rd->windows.ask.count; i++)
+        may = rd->windows.list[i].end - rd->windows.list[i].first <= 1;
+    return may;
 }
 
-/* Is the window one period that has a ranking? */
-static bool find_period(const struct reading *rd, const struct plan_tile **tile, bool *is, struct err *e)
+/* The greatest k of all steps; 0: it is too great. */
+static size_t greatest_k(const struct reading *rd)
 {
-    struct watermarks watermarks;
-    *tile = &rd->windows.tiles[0];
-    *is = rd->windows.tile_count == 1 && rd->windows.piece_count == 1 &&
-          span_next((*tile)->resolution, (*tile)->from_ms) == (*tile)->to_ms;
-    if (!*is)
-        return true;
-    if (!store_watermarks(rd->fetch->store, rd->report, &watermarks, e))
-        return false;
-    *is = (*tile)->from_ms >= watermarks.before_ms[(*tile)->resolution];
-    return true;
+    double k = 0;
+    for (size_t i = 0; i < rd->windows.ask.count; i++)
+        k = rd->around.k[i] > k ? rd->around.k[i] : k;
+    return k <= K_MAX ? (size_t)k : 0;
+}
+
+/* How many entries may be among the first k; 0: the ranking does not tell. */
+static size_t told(const struct ranked *r)
+{
+    const struct measure *m = r->reading->measure;
+    int128 kth = 0, value;
+    for (size_t i = 0; i < r->count; i++) {
+        if (!measure_value(m, &r->columns[i * r->width], &value) || value <= 0)
+            return 0;
+        if (i >= r->k && value < kth)
+            return i;
+        if (i < r->k)
+            kth = value;
+    }
+    return r->count < r->room && m->kind == MEASURE_COUNT ? r->count : 0;
+}
+
+/* Makes rows of the entries that were read of one piece. */
+static void end_piece(struct ranked *r)
+{
+    struct reading *rd = r->reading;
+    const size_t count = told(r);
+    r->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t row;
+        if (!reading_row(rd, r->series[i], &row))
+            return;
+        int64_t *columns = &rd->columns[(row * rd->windows.piece_count + r->piece) * rd->width];
+        memcpy(columns, &r->columns[i * r->width], r->width * sizeof *columns);
+        if (rd->presence != NULL) /* a sum that is not 0 has events */
+            columns[rd->width - 1] = 1;
+    }
+    if (count > 0)
+        windows_leave_out(&rd->windows, r->piece);
 }
 
 /* A scan_fn. */
 static void add_entry(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     struct ranked *r = context;
-    (void)bucket_ms;
-    if (r->count == r->room)
+    const struct reading *rd = r->reading;
+    if (r->count > 0 && rd->windows.edges[r->piece] != bucket_ms)
+        end_piece(r);
+    if (r->count == 0 && !windows_find(&rd->windows, bucket_ms, &r->piece))
         return;
+    ASSERT(r->count < r->room); /* the limit of the request */
     r->series[r->count] = series;
-    memcpy(&r->columns[r->count++ * r->width], values + r->measure->column, r->width * sizeof *values);
+    memcpy(&r->columns[r->count++ * r->width], values + rd->measure->column, r->width * sizeof *values);
 }
 
-/* Does the ranking say which series are the first k? */
-static bool tells(const struct ranked *r, size_t k)
+/* Reads the rankings of the pieces from `first`, which are of one span. */
+static bool read_run(struct ranked *r, enum span span, size_t first, size_t end, struct err *e)
 {
-    int128 before = 0, value;
-    for (size_t i = 0; i < r->count; i++) {
-        if (!measure_value(r->measure, &r->columns[i * r->width], &value) || value <= 0)
-            return false;
-        if (i == k && value == before)
-            return false;
-        before = value;
-    }
-    return r->count > k || r->measure->kind == MEASURE_COUNT;
-}
-
-static void add_rows(struct reading *rd, const struct ranked *r)
-{
-    for (size_t i = 0; i < r->count; i++) {
-        size_t row;
-        if (!reading_row(rd, r->series[i], &row))
-            return;
-        int64_t *columns = &rd->columns[row * rd->width];
-        memcpy(columns, &r->columns[i * r->width], r->width * sizeof *columns);
-        if (rd->presence != NULL) /* a sum that is not 0 has events */
-            columns[rd->width - 1] = 1;
-    }
-}
-
-bool ranked_read(struct reading *rd, const struct series_set *set, bool *found, struct err *e)
-{
-    const struct plan_tile *tile;
-    *found = false;
-    if (!may_be_ranked(rd, set))
-        return true;
-    bool is, good = find_period(rd, &tile, &is, e);
-    if (!good || !is)
-        return good;
-    const size_t k = (size_t)rd->around.k[0];
-    const struct store_top top = {rd->report,    rd->metric->measure, tile->resolution,
-                                  tile->from_ms, tile->to_ms,         k + 1};
-    struct ranked r = {.measure = rd->measure,
-                       .width = measure_column_count(rd->measure),
-                       .series = xmalloc((k + 1) * sizeof *r.series),
-                       .columns = xmalloc((k + 1) * MEASURE_COLUMNS_MAX * sizeof *r.columns),
-                       .room = k + 1};
-    int64_t total[MEASURE_COLUMNS_MAX] = {0};
+    struct reading *rd = r->reading;
+    struct watermarks watermarks;
     struct scan_stats stats = {0};
-    good = store_top(rd->fetch->store, &top, add_entry, &r, total, &stats, found, e) &&
-           budget_take(rd->fetch->budget, BUDGET_ROWS, stats.rows, e);
-    *found = *found && tells(&r, k);
-    if (good && *found)
-        add_rows(rd, &r);
+    int64_t total[MEASURE_COLUMNS_MAX] = {0};
+    bool found;
+    if (!store_watermarks(rd->fetch->store, rd->report, &watermarks, e))
+        return false;
+    while (first < end && rd->windows.edges[first] < watermarks.before_ms[span])
+        first++;
+    if (first == end)
+        return true;
+    const struct store_top top = {.report = rd->report,
+                                  .measure = rd->metric->measure,
+                                  .span = span,
+                                  .from_ms = rd->windows.edges[first],
+                                  .to_ms = rd->windows.edges[end],
+                                  .limit = r->room};
+    if (!store_top(rd->fetch->store, &top, add_entry, r, total, &stats, &found, e))
+        return false;
+    end_piece(r);
+    return budget_take(rd->fetch->budget, BUDGET_ROWS, stats.rows, e);
+}
+
+static bool read_runs(struct ranked *r, struct err *e)
+{
+    const struct windows *w = &r->reading->windows;
+    bool good = true;
+    for (size_t first = 0, end; good && first < w->piece_count; first = end) {
+        const enum span span = w->is_covered[first] ? windows_span(w, first) : SPAN_COUNT;
+        end = first + 1;
+        while (span < SPAN_COUNT && end < w->piece_count && w->is_covered[end] &&
+               windows_span(w, end) == span)
+            end++;
+        good = span == SPAN_COUNT || read_run(r, span, first, end, e);
+    }
+    return good;
+}
+
+bool ranked_read(struct reading *rd, const struct series_set *set, struct err *e)
+{
+    const size_t k = may_be_ranked(rd, set) ? greatest_k(rd) : 0;
+    if (k == 0)
+        return true;
+    struct ranked r = {.reading = rd,
+                       .k = k,
+                       .room = k + TIES_MAX,
+                       .width = measure_column_count(rd->measure),
+                       .series = xmalloc((k + TIES_MAX) * sizeof *r.series),
+                       .columns = xmalloc((k + TIES_MAX) * MEASURE_COLUMNS_MAX * sizeof *r.columns)};
+    bool good = read_runs(&r, e) && reading_fits(rd, e);
+    windows_trim(&rd->windows);
     free(r.series);
     free(r.columns);
     return good;

@@ -128,6 +128,22 @@ static uint32_t measures_of(const struct metric *m)
     return (uint32_t)1 << m->measure | (m->has_presence ? (uint32_t)1 << m->presence : 0);
 }
 
+bool reading_fits(const struct reading *rd, struct err *e)
+{
+    struct budget *b = rd->fetch->budget;
+    if (!rd->is_too_much)
+        return true;
+    b->is_full = true;
+    if (rd->is_refused)
+        return share_fail(b->memory, e);
+    return err_set(
+        e, EX_UNAVAILABLE,
+        "the question reads more than %zu values (series by stretches of time) at once: select fewer "
+        "series, a shorter range or a longer step, or put sum by (…) right around the selector or "
+        "its function",
+        rd->columns_max / rd->width);
+}
+
 bool reading_scan(struct reading *rd, const struct series_set *set, struct err *e)
 {
     struct budget *b = rd->fetch->budget;
@@ -148,17 +164,8 @@ bool reading_scan(struct reading *rd, const struct series_set *set, struct err *
             return e->code == EX_UNAVAILABLE && !e->retryable ? budget_fail(b, BUDGET_ROWS, e) : false;
         if (!budget_take(b, BUDGET_ROWS, stats.rows, e))
             return false;
-        if (rd->is_too_much) {
-            b->is_full = true;
-            if (rd->is_refused)
-                return share_fail(b->memory, e);
-            return err_set(
-                e, EX_UNAVAILABLE,
-                "the question reads more than %zu values (series by stretches of time) at once: select fewer "
-                "series, a shorter range or a longer step, or put sum by (…) right around the selector or "
-                "its function",
-                rd->columns_max / rd->width);
-        }
+        if (!reading_fits(rd, e))
+            return false;
     }
     return true;
 }

@@ -54,6 +54,8 @@ struct reading {
 
 /* Finds or adds the row of a series, or of its row of the fold. False: not in the fold, or no room. */
 bool reading_row(struct reading *rd, uint32_t series, size_t *row);
+/* Fails if a row had no room. */
+bool reading_fits(const struct reading *rd, struct err *e) MUST_CHECK;
 /* Reads the pieces of all windows. */
 bool reading_scan(struct reading *rd, const struct series_set *set, struct err *e) MUST_CHECK;
 void reading_fini(struct reading *rd);

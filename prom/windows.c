@@ -149,6 +149,40 @@ void windows_fini(struct windows *w)
     *w = (struct windows){0};
 }
 
+enum span windows_span(const struct windows *w, size_t piece)
+{
+    for (int span = SPAN_MONTH; span > (int)w->ask.cell; span--) {
+        if (span_floor((enum span)span, w->edges[piece]) == w->edges[piece] &&
+            span_next((enum span)span, w->edges[piece]) == w->edges[piece + 1])
+            return (enum span)span;
+    }
+    return SPAN_COUNT;
+}
+
+void windows_leave_out(struct windows *w, size_t piece)
+{
+    w->is_covered[piece] = false;
+}
+
+void windows_trim(struct windows *w)
+{
+    size_t first = 0, end = w->piece_count, kept = 0;
+    while (first < end && !w->is_covered[first])
+        first++;
+    while (end > first && !w->is_covered[end - 1])
+        end--;
+    for (size_t i = 0; i < w->tile_count; i++) {
+        struct plan_tile tile = w->tiles[i];
+        if (tile.from_ms < w->edges[first])
+            tile.from_ms = w->edges[first];
+        if (tile.to_ms > w->edges[end])
+            tile.to_ms = w->edges[end];
+        if (tile.from_ms < tile.to_ms)
+            w->tiles[kept++] = tile;
+    }
+    w->tile_count = kept;
+}
+
 bool windows_find(const struct windows *w, int64_t bucket_ms, size_t *piece)
 {
     size_t low = 0, high = w->piece_count;

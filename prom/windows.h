@@ -46,6 +46,12 @@ struct windows {
  * windows_fini() is due then, too. */
 bool windows_init(struct windows *w, const struct window_ask *ask, struct err *e) MUST_CHECK;
 void windows_fini(struct windows *w);
+/* The span of which a piece is one whole bucket, the longest; SPAN_COUNT: of none. */
+enum span windows_span(const struct windows *w, size_t piece);
+/* Leaves out a piece that need not be read: windows_find() finds it no more. windows_trim() cuts the tiles to
+ * the pieces from the first that is left to the last. */
+void windows_leave_out(struct windows *w, size_t piece);
+void windows_trim(struct windows *w);
 /* Finds the piece that contains the time bucket at `bucket_ms`. False: no window contains it. */
 bool windows_find(const struct windows *w, int64_t bucket_ms, size_t *piece);
 /* The number of whole cells of a window, and their length together in seconds. */

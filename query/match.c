@@ -64,6 +64,25 @@ static bool match_one(struct match *m, struct store *st, size_t report, const st
     return good;
 }
 
+/* Are all values that are given those of the series `other`? No event has such a value: dimension.h
+ * escapes it. */
+static bool is_other(const struct slice *values, size_t dimensions)
+{
+    size_t d = 0;
+    while (d < dimensions && (values[d].ptr == NULL || slice_is(values[d], STORE_OTHER_KEY)))
+        d++;
+    return d == dimensions;
+}
+
+static void match_other(struct match *m)
+{
+    m->bits = xcalloc(1, sizeof *m->bits);
+    m->bits[STORE_SERIES_OTHER / 64] = (uint64_t)1 << STORE_SERIES_OTHER % 64;
+    m->count = 1;
+    m->set = (struct series_set){
+        .kind = SERIES_SET, .one = STORE_SERIES_OTHER, .bits = m->bits, .bits_max = sizeof *m->bits * 8};
+}
+
 bool match_series(struct match *m, struct store *st, size_t report, const struct slice *values, struct err *e)
 {
     size_t given = 0, dimensions = st->reports[report].dimension_count;
@@ -72,6 +91,10 @@ bool match_series(struct match *m, struct store *st, size_t report, const struct
     *m = (struct match){.set = {.kind = SERIES_ALL}};
     if (given == 0)
         return true;
+    if (is_other(values, dimensions)) {
+        match_other(m);
+        return true;
+    }
     return given == dimensions ? match_one(m, st, report, values, e) : match_some(m, st, report, values, e);
 }
 

@@ -3,6 +3,7 @@
  * Cost : with every dimension given, one look-up in the store's dictionary. With some, a walk over the whole
  *        dictionary, in a server over the series that have them. With none, nothing: every series matches,
  *        `other` too.
+ * Other: the value `(other)` is that of the series `other`; an event's own value of this text is `%28other)`.
  */
 #pragma once
 

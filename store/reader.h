@@ -47,11 +47,11 @@ struct scan {
     sketch_fn *sketch; /* gets the sketches of these measures; NULL: they are not wanted */
 };
 
-/* A request for the cached ranking of an hour, day or month of UTC. */
+/* A request for the cached rankings of hours, days or months of UTC. */
 struct store_top {
     size_t report, measure; /* the measure is a count or a sum */
     enum span span;         /* length of the ranked periods */
-    int64_t from_ms, to_ms; /* starts of periods; with a limit, exactly one period */
+    int64_t from_ms, to_ms; /* starts of periods */
     uint64_t limit;         /* number of series wanted; 0: only the total is wanted */
 };
 
@@ -172,9 +172,10 @@ enum span store_copy(const struct store *st, size_t report, enum span resolution
 /* Scan the n-th place of store_copy(). */
 bool store_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e) MUST_CHECK;
-/* Read a cached ranking. `fn` receives the largest series of one period by value, then by key, each with the
- * columns of the measure. The sums over all series and periods are merged into `total`. *found false: no
- * ranking that is up to date is cached, and `fn` was not called; use store_scan(). */
+/* Read cached rankings. `fn` receives the largest series of each period by value, then by key, each with the
+ * start of the period and the columns of the measure; the periods come in any order. The sums over all series
+ * and periods are merged into `total`. *found false: not every period has a ranking that is up to date and
+ * long enough. `fn` was not called for those without; use store_scan(). */
 bool store_top(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
                struct scan_stats *stats, bool *found, struct err *e) MUST_CHECK;
 bool store_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,

@@ -4,7 +4,7 @@
  *           those that ask whether the daemon is well.
  * Limits  : WORKERS_COUNT questions at once; the others wait. Each connection has one question at most.
  * Priority: the threads are nicer than those that count (WORKERS_NICE), so questions slow down each other,
- *           not the counting. If the system forbids that, as the unit of systemd does, they are not.
+ *           not the counting. If the system forbids that, they are not.
  * End     : a job's deadline ends it while it waits and while it runs. workers_end() cancels all.
  * Threads : any may add. The threads of the workers call run() and done().
  */

@@ -148,13 +148,13 @@ class Systemd(unittest.TestCase):
         self.assertEqual({"0", "10"}, set(nice))
 
     def test_5_shut_in_by_the_drop_ins(self):
-        """With local.conf and root.conf it does all that it does without them, and sees no other files."""
+        """With root.conf it does all that it does without it, and sees no other files."""
         unit = "tallyd@shut"
         self.units[unit], self.written[unit] = SHUT, 0
         self.make_log(SHUT["log"])
         self.machine.write(SHUT["config"], CONFIG % SHUT)
         self.machine.run(f"d=/etc/systemd/system/{unit}.service.d && mkdir $d && "
-                         "cp /shared/usr/share/doc/tallyd/examples/{local,root}.conf $d && systemctl daemon-reload")
+                         "cp /shared/usr/share/doc/tallyd/examples/root.conf $d && systemctl daemon-reload")
         self.add(unit, 50)
         self.machine.run(f"systemctl start {unit}")
         self.check()
@@ -176,6 +176,25 @@ class Systemd(unittest.TestCase):
         self.assertEqual("success", self.property(unit, "Result"))
         self.machine.run("! ls -d /run/tallyd@shut-root")
         del self.units[unit], self.written[unit]
+
+    def test_5_network_is_closed_until_it_is_opened(self):
+        """The journal names keys with other addresses. systemd drops their packets where the kernel can, as a command of its own shows."""
+        open_to_all = {"state": "tallyd-open", "port": 8086, "log": "one.log", "more": ""}
+        self.machine.write("/etc/tallyd/open.yaml", (CONFIG % open_to_all).replace("127.0.0.1", "0.0.0.0"))
+        self.machine.run("ip address add 192.0.2.1/32 dev lo")
+        ask = "python3 -c 'import urllib.request as r; r.urlopen(\"http://%s:8086/healthz\", timeout=2)'"
+        for is_open in False, True:
+            self.machine.run("systemctl restart tallyd@open")
+            told = self.machine.run("journalctl -u tallyd@open -p 4..4 -o cat --no-pager").stdout
+            self.assertEqual(1, told.count("event=network_closed key=http.listen"), told)
+            self.machine.run(ask % "127.0.0.1")
+            filters = self.machine.run("systemd-run --wait -q -p IPAddressDeny=any " + ask % "192.0.2.1", check=False).returncode != 0
+            reached = self.machine.run(ask % "192.0.2.1", check=False).returncode == 0
+            print(f"open: {is_open}; the kernel filters: {filters}; reached: {reached}", flush=True)
+            self.assertEqual(is_open or not filters, reached)
+            self.machine.run("d=/etc/systemd/system/tallyd@open.service.d && mkdir -p $d && "
+                             "cp /shared/usr/share/doc/tallyd/examples/network.conf $d && systemctl daemon-reload")
+        self.machine.run("systemctl stop tallyd@open")
 
     def limit_memory(self, unit, configuration, most):
         self.machine.write(self.units[unit]["config"], configuration)

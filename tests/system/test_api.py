@@ -292,6 +292,19 @@ class ApiTest(DaemonCase):
         self.launch("-c", "tallyd.yaml", "--listen", "0.0.0.0:0")
         self.assertNotIn(b"http_is_open", self.read("log"))
 
+    def test_closed_network_is_warned_about(self):
+        """The units say by a variable that they allow this computer's own addresses only."""
+        for network, listen, times in ("localhost", "127.0.0.1:0", 0), ("localhost", "0.0.0.0:0", 1), ("any", "0.0.0.0:0", 0):
+            self.stop()
+            self.launch("-c", "tallyd.yaml", "--listen", listen, env={**os.environ, "TALLYD_NETWORK": network})
+            self.assertEqual(times, self.read("log").count(b"event=network_closed key=http.listen"), (network, listen))
+            self.url = self.url.replace("0.0.0.0", "127.0.0.1")
+        self.write("far.yaml", b"store: {url: 'mongodb://u:geheim@db.example.org/x'}\nhttp: {listen: '0.0.0.0:8080'}\n")
+        for prefix, words in ("note: ", []), ("# note: ", ["--print"]):
+            said = [line for line in self.tallyd("check", "-c", "far.yaml", *words).splitlines() if "network.conf" in line]
+            self.assertEqual([f"{prefix}store.url has db.example.org", f"{prefix}http.listen has 0.0.0.0"],
+                             [line.rsplit(": ", 1)[0] for line in said])
+
     def certificate(self, name):
         done = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
                                "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",

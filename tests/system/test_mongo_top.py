@@ -34,7 +34,7 @@ KEYS = {"pages": lambda event: (event.path,), "kinds": lambda event: (event.meth
         "moments": lambda event: (event.path,), "few": lambda event: (event.path,)}
 PATHS = ["/", "/a", "/a.b", "/(other)", "/a/b", "/a%2Fb", "/$gt", "/é", "/😀", "/~", "/b", "/c"]
 BEGIN = datetime.datetime(2026, 1, 30, 20)  # into the next month
-HOUR, DAY = datetime.timedelta(hours=1), datetime.timedelta(days=1)
+MINUTE, HOUR, DAY = datetime.timedelta(minutes=1), datetime.timedelta(hours=1), datetime.timedelta(days=1)
 SPANS = {"hour": ("%Y%m%d%H", lambda at: at.replace(minute=0, second=0)),
          "day": ("%Y%m%d", lambda at: at.replace(hour=0, minute=0, second=0)),
          "month": ("%Y%m", lambda at: at.replace(day=1, hour=0, minute=0, second=0))}
@@ -139,12 +139,25 @@ class TopCase(MongoCase, DaemonCase):
                         yield "/api/v1/top?" + urllib.parse.urlencode(words)
                         if measure != "most":
                             yield self.promql(report, measure, at, after(span, at), words["limit"])
+                            yield self.promql_range(report, measure)
 
     def promql(self, report, measure, start, end, limit):
         query = f"topk({limit}, {self.dice.choice(['increase', 'sum_over_time', 'rate'])}({report}:{measure}"
         query += "{path=~\".*\"}" if self.dice.random() < 0.5 else ""
         words = {"query": f"{query}[{int((end - start).total_seconds())}s]))", "time": f"{end:%Y-%m-%dT%H:%M:%SZ}"}
         return "/prometheus/api/v1/query?" + urllib.parse.urlencode(words)
+
+    def promql_range(self, report, measure):
+        """Steps of one whole hour or day each, some of them of part of one or of several: those are scanned."""
+        length = self.dice.choice([HOUR, HOUR, DAY, DAY, HOUR / 2, 2 * HOUR])
+        step = length * self.dice.choice([1, 1, 1, 2, 0.5])
+        start = (BEGIN if length < DAY else BEGIN.replace(hour=0)) + self.dice.randrange(5) * step + self.dice.choice([0, 0, 0, 60]) * MINUTE
+        query = f"{self.dice.choice(['increase', 'sum_over_time', 'rate'])}({report}:{measure}[{int(length.total_seconds())}s])"
+        k = self.dice.choice([1, 2, 3, 5, 20, 1000])
+        words = {"query": f"topk({self.dice.choice([k, f'{k} + time() / 3600 % 3'])}, {query})",
+                 "start": f"{start:%Y-%m-%dT%H:%M:%SZ}", "end": f"{start + self.dice.randrange(30) * step:%Y-%m-%dT%H:%M:%SZ}",
+                 "step": int(step.total_seconds())}
+        return "/prometheus/api/v1/query_range?" + urllib.parse.urlencode(words)
 
     def check_answers(self):
         """From documents, and then from scans, because no ranking is valid any more."""
@@ -197,20 +210,49 @@ class Rankings(TopCase):
         self.check_valid()
         self.check_answers()
 
+    def greatest(self, k, **times):
+        """By step, the values of topk, the greatest first."""
+        words = {"query": f"topk({k}, increase(pages:hits[1h]))", **times}
+        found = json.loads(self.get("/prometheus/api/v1/query_range?" + urllib.parse.urlencode(words)))["data"]["result"]
+        steps = collections.defaultdict(list)
+        for series in found:
+            for at, value in series["values"]:
+                steps[at].append(int(value))
+        return [sorted(steps[at], reverse=True) for at in sorted(steps)]
+
     def test_topk_reads_them(self):
-        """A ranking is made to say 1008, so its answers are known by that. It does not tell equals apart, so k = 3 needs a scan."""
-        at = BEGIN + HOUR / 2
-        self.count_events([Event(at, "GET", f"/{page}", 1) for page, hits in enumerate((1, 2, 3, 3, 5, 8)) for _ in range(hits)])
+        """The greatest of each ranking is made to say 1000 more, so its answers are known by that; the hour that a line came to
+        again is scanned."""
+        hits = (1, 2, 3, 3, 5, 8)
+        hours = [BEGIN + number * HOUR for number in range(4)]
+        self.count_events([Event(hour + HOUR / 2, "GET", f"/{page}", 1) for hour in hours for page, count in enumerate(hits)
+                           for _ in range(count)])
         self.rank()
-        name = f"hour/{at:%Y%m%d%H}"
-        self.base["pages.top"].update_one({"_id": name}, {"$set": {"measures.hits.top.0.value": 1008}},
-                                          bypass_document_validation=True)
+        self.count_events([Event(hours[2] + HOUR / 2, "GET", "/late", 1)])
+        self.base["pages.top"].update_many({"_id": {"$regex": "^hour/"}}, {"$inc": {"measures.hits.top.0.value": 1000}},
+                                           bypass_document_validation=True)
         self.serve()
-        hour = BEGIN.replace(tzinfo=datetime.timezone.utc)
-        for k, most in ((1, 1008), (2, 1008), (3, 8), (4, 1008), (9, 1008)):
-            words = {"query": f"topk({k}, increase(pages:hits[1h]))", "time": (hour + HOUR).timestamp()}
-            found = json.loads(self.get("/prometheus/api/v1/query?" + urllib.parse.urlencode(words)))["data"]["result"]
-            self.assertEqual([most, 5, 3, 3, 2, 1][:k], [int(one["value"][1]) for one in found])
+        first = int(hours[0].replace(tzinfo=datetime.timezone.utc).timestamp())
+        for k in 1, 2, 3, 4, 9:
+            ranked, scanned = ([most, 5, 3, 3, 2, 1][:k] for most in (1008, 8))
+            scanned += [1] * (k > len(hits))
+            times = {"start": first + 3600, "end": first + 4 * 3600, "step": 3600}
+            self.assertEqual([ranked, ranked, scanned, ranked], self.greatest(k, **times), k)
+            self.assertEqual([ranked], self.greatest(k, **{**times, "end": first + 3600}), k)
+            # Windows that begin within an hour, or overlap, are scanned.
+            self.assertEqual([scanned[:len(hits)]], self.greatest(k, start=first + 3660, end=first + 3660, step=3600), k)
+
+    def test_topk_does_not_know_equals_beyond_a_ranking(self):
+        """A hundred series equal the k-th one, and topk takes the first by labels among them."""
+        at = BEGIN + HOUR / 2
+        self.count_events([Event(at, "GET", f"/{page:03}", 1) for page in range(100)] + [Event(at, "GET", "/most", 1)] * 2)
+        self.rank()
+        self.base["pages.top"].update_many({}, {"$inc": {"measures.hits.top.0.value": 1000}}, bypass_document_validation=True)
+        self.serve()
+        first = int(BEGIN.replace(tzinfo=datetime.timezone.utc).timestamp())
+        for k, most in ((1, 1002), (2, 2), (30, 2), (90, 1002)):
+            found = self.greatest(k, start=first + 3600, end=first + 3600, step=3600)
+            self.assertEqual([[most] + [1] * (k - 1)], found, k)
 
     def test_more_series_than_are_kept(self):
         paths = [f"/{number:04}.html" for number in range(1100)]

@@ -388,6 +388,14 @@ class PageTest(unittest.TestCase):
         self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 390)
         self.assertGreater(page.evaluate("document.querySelector('#top td').clientWidth"), 300)  # of two dimensions
         self.assertEqual("rgb(16, 19, 25)", page.evaluate("getComputedStyle(document.documentElement).backgroundColor"))
+        # A trend stays on its line; cards fill their rows.
+        trend = "document.querySelector('#top td:last-child')"
+        page.wait_for(f"{trend} !== null")
+        self.assertEqual(*page.evaluate(f"['+1 %', '+1,234 %'].map(text => {{ {trend}.textContent = text; return {trend}.clientHeight; }})"))
+        ends = page.evaluate("[...document.querySelectorAll('#figures div')].filter(card => !card.hidden).map(card => card.getBoundingClientRect())"
+                             ".map(card => [card.top, card.right])")
+        last = [max(right for top, right in ends if top == row) for row in {top for top, _ in ends}]
+        self.assertLess(max(last) - min(last), 1, ends)
 
     def test_first_load_is_small_and_quick(self):
         page = self.browser.open("about:blank")

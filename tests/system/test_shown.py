@@ -140,6 +140,13 @@ class Other(Case):
         found = self.tallyd("query", "-c", "tallyd.yaml", "pages", "--filter", "path=%28other)", "--step", "day", "--format", "csv",
                             "--from", "2026-01-05", "--to", "2026-01-06")
         self.assertIn(",3", found)
+        for report, words, hits in ("pages", ["path=(other)"], 5), ("both", ["method=(other)"], 5), ("both", ["path=(other)", "method=(other)"], 5):
+            found = self.tallyd("query", "-c", "tallyd.yaml", report, *(f"--filter={word}" for word in words), "--step", "day", "--format", "csv",
+                                "--from", "2026-01-05", "--to", "2026-01-06")
+            self.assertIn(f",{hits}", found, words)
+            found = self.tallyd("query", "-c", "tallyd.yaml", report, *(f"--filter={word}" for word in words), "--top", "3", "--format", "csv",
+                                "--from", "2026-01-05", "--to", "2026-01-06")
+            self.assertEqual([f"(other),{hits}"], [line.removeprefix("(other),") if report == "both" else line for line in found.split()[1:]])
 
 
 if __name__ == "__main__":

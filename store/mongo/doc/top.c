@@ -40,6 +40,7 @@ struct top_reading {
     struct scan_stats *stats;
     char measure[MEASURE_NAME_BYTES + 16]; /* "measures.hits" */
     uint64_t valid;                        /* rankings that are up to date */
+    int64_t period_ms;                     /* start of the period that is being read */
     struct text key;
 };
 
@@ -74,7 +75,7 @@ static bool see_entry(struct top_reading *g, const bson_iter_t *entry, bool tell
         mongo_names_at(names, series)->is_stored = true;
     }
     mongo_read_value(measure_of(g), &value, &columns[measure_of(g)->column]);
-    g->fn(g->context, series, what->from_ms, columns);
+    g->fn(g->context, series, g->period_ms, columns);
     return true;
 }
 
@@ -99,6 +100,14 @@ static bool see_list(struct top_reading *g, const bson_iter_t *measure)
     return true;
 }
 
+/* Is the date of a period's document one that was asked for? Another one is damage by others. */
+static bool is_wanted(const struct top_reading *g)
+{
+    const struct store_top *what = g->what;
+    return g->period_ms >= what->from_ms && g->period_ms < what->to_ms &&
+           span_floor(what->span, g->period_ms) == g->period_ms;
+}
+
 static bool see_period(void *context, const bson_t *document)
 {
     struct top_reading *g = context;
@@ -107,10 +116,11 @@ static bool see_period(void *context, const bson_t *document)
     bson_iter_t measure, total;
     g->stats->rows++;
     g->stats->bytes += document->len;
-    if (!is_ranked(document) || !mongo_find_member(document, g->measure, &measure) ||
-        !BSON_ITER_HOLDS_DOCUMENT(&measure) || !bson_iter_recurse(&measure, &total) ||
-        !bson_iter_find(&total, "total") || (g->what->limit > 0 && !see_list(g, &measure)))
-        return false;
+    if (!is_ranked(document) || !mongo_date_of(document, &g->period_ms) || !is_wanted(g) ||
+        !mongo_find_member(document, g->measure, &measure) || !BSON_ITER_HOLDS_DOCUMENT(&measure) ||
+        !bson_iter_recurse(&measure, &total) || !bson_iter_find(&total, "total") ||
+        (g->what->limit > 0 && !see_list(g, &measure)))
+        return g->what->limit > 0; /* others may be up to date; a total needs all */
     mongo_read_value(m, &total, columns);
     measure_merge(m, g->total, columns);
     g->valid++;
@@ -126,6 +136,7 @@ static void write_options(const struct top_reading *g, bson_t *options)
     BSON_APPEND_BOOL(&projection, "_id", false);
     BSON_APPEND_BOOL(&projection, "written", true);
     BSON_APPEND_BOOL(&projection, "ranked", true);
+    BSON_APPEND_BOOL(&projection, "metadata.date", true);
     for (size_t i = 0; i < (g->what->limit > 0 ? 3 : 1); i++) {
         char path[sizeof g->measure + 8];
         snprintf(path, sizeof path, "%s.%s", g->measure, members[i]);
