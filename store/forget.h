@@ -74,6 +74,7 @@ bool store_drop(struct store *st, const char *report, int generation, bool dry_r
                 struct store_dropped *dropped, struct err *e) MUST_CHECK;
 /* Make the report `by` the newest generation of `report`, in one commit. Queries see the one or the other.
  * With `drops_old` the one before is dropped: in SQLite in the same commit, on a server afterwards. Pre: this
- * handle has neither report. EX_NOINPUT: one of them is not in the store. EX_TEMPFAIL: another writer lives. */
+ * handle has neither report. EX_NOINPUT: one of them is not in the store. EX_TEMPFAIL: another writer
+ * lives. */
 bool store_replace(struct store *st, const char *by, const char *report, bool drops_old,
                    struct store_replaced *done, struct err *e) MUST_CHECK;

@@ -90,6 +90,8 @@ struct mongo_writer {
     int64_t since_ms;               /* when it was let in, wall clock: mongo/ledger/peers.h; 0: not yet */
     char slot[MONGO_SLOT_BYTES];    /* "": no slot yet, or it was lost */
     int64_t inc, committed, number; /* incarnation; number of the last committed batch; last number used */
+    int64_t fills_from;             /* first number of a copy (mongo/admin/fill.h); 0: it is no copy */
+    bool fills_again;               /* an earlier copy into the database was not finished */
     int64_t before;                 /* number of the batch that was committed before the batch under way */
     bool is_done;                   /* the ledger has no open batch of the slot */
     int64_t applied_at_ms;          /* when the last batch was applied, by the monotonic clock */
@@ -99,7 +101,7 @@ struct mongo_writer {
     int64_t claims;                 /* number of its last claim */
     int64_t logs_deleted;           /* logs of batches before this number are deleted */
     int batches_to_ask;             /* batches that mongo/writer/torn.c has yet to check */
-    struct mongo_partition *partitions; /* every partition that it ever claimed */
+    struct mongo_partition *partitions; /* those that it claimed, until their position leaves for `past` */
     size_t partition_count, partition_capacity;
     struct mongo_names partition_names; /* numbers of `partitions`, from 1, by source and partition */
 };
