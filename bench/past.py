@@ -73,8 +73,8 @@ def row(name, url, base, home, options, first):
     size = size["cursor"]["firstBatch"][0]["n"]
     key = next(reversed(base.ledger.find_one({}, {"partitions": 1})["partitions"]))
     change = {"$inc": {f"partitions.{key}.next": 0, "writers.w0.bench": 1}}
-    seal = median_us(options.rounds, lambda: base.ledger.update_one({f"partitions.{key}.epoch": {"$gt": 0}}, change))
-    read = median_us(options.rounds, base.ledger.find_one)
+    seal = median_us(options.rounds, lambda: base.ledger.update_one({"_id": "ledger", f"partitions.{key}.epoch": {"$gt": 0}}, change))
+    read = median_us(options.rounds, lambda: base.ledger.find_one("ledger"))
     files = [new_file(home, first + number) for number in range(2)]
     imported = min(tallyd(url, home, file) for file in files)
     return (name, mongo.CHOSEN, f"{options.files:,}", f"{size:,} bytes", seal, read, f"{imported:.2f} s",

@@ -6,6 +6,7 @@
 #include "base/order.h"
 #include "base/units.h"
 #include "cli/options.h"
+#include "daemon/setup.h"
 #include "store/backend/backend.h"
 #include "store/backfill.h"
 #include "store/forget.h"
@@ -196,8 +197,10 @@ int replace_take(const struct config *c, const char *report, const char *old, bo
     struct err e;
     struct pair p = {0};
     struct store_replaced done;
+    struct store_options options = setup_store(c);
+    options.raw_count = 0;
     /* The writer comes first: nothing is counted until all is done. */
-    struct store *writer = store_open(c->store.url, STORE_WRITE, NULL, 0, &e);
+    struct store *writer = store_open_with(c->store.url, STORE_WRITE, &options, NULL, 0, &e);
     bool good = writer != NULL && open_pair(&p, c, report, old, &e) && check_whole(&p, &e) &&
                 store_replace(writer, report, old, drops_old, &done, &e);
     int status = EX_OK;

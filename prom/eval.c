@@ -276,8 +276,8 @@ bool eval_run(struct store *st, const struct eval_question *q, struct eval_answe
     *a = (struct eval_answer){.from_ms = q->from_ms, .step_ms = q->step_ms};
     arena_init(&a->arena, ARENA_CHUNK_BYTES);
     natives_init(&a->natives, q->limits.sketches_max);
-    fe.begins_empty = a->begins_empty = arena_add(&a->arena, st->report_count * sizeof *a->begins_empty);
-    memset(a->begins_empty, 0, st->report_count * sizeof *a->begins_empty);
+    fe.has_holes = a->has_holes = arena_add(&a->arena, st->report_count * sizeof *a->has_holes);
+    memset(a->has_holes, 0, st->report_count * sizeof *a->has_holes);
     struct node *n = parse_expression(q->text, &a->arena, e);
     bool good =
         n != NULL && count_steps(q, &fe.step_count, e) && node_eval(&fe, n, &nothing_around, &a->vector, e);

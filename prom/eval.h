@@ -34,7 +34,7 @@ struct eval_answer {
     struct vector vector;
     struct natives natives; /* the histograms in it */
     bool is_cut;            /* there are more series than the client wants */
-    bool *begins_empty;     /* by report of the store: fetch.h; in `arena` */
+    bool *has_holes;        /* by report of the store: fetch.h; in `arena` */
     struct arena arena;     /* memory of the labels */
 };
 

@@ -425,15 +425,30 @@ static bool read_metric(struct reading rd, struct select *select, size_t report,
     return good;
 }
 
-/* Have the series from `first` on no events at the first step? */
-static bool begins_empty(const struct natives *all, const struct vector *v, size_t first)
+/* Have the series from `first` on no events at a step? */
+static bool step_is_empty(const struct natives *all, const struct vector *v, size_t first, size_t step)
 {
     bool is = true;
     for (size_t i = first; i < v->series_count && is; i++) {
-        double value = v->step_count > 0 ? vector_row(v, i)[0] : 0;
+        double value = vector_row(v, i)[step];
         is = vector_is_absent(value) || value == 0 || (native_is(value) && native_of(all, value)->count == 0);
     }
     return is;
+}
+
+/* Have the series from `first` on no events at the first step, or at one before a step with events? */
+static bool has_hole(const struct natives *all, const struct vector *v, size_t first)
+{
+    bool has_events = false;
+    if (v->step_count == 0 || step_is_empty(all, v, first, 0))
+        return true;
+    for (size_t step = v->step_count; step > 0; step--) {
+        bool is_empty = step_is_empty(all, v, first, step - 1);
+        if (is_empty && has_events)
+            return true;
+        has_events = has_events || !is_empty;
+    }
+    return false;
 }
 
 static bool read_report(const struct reading *rd, struct select *select, size_t report, struct vector *out,
@@ -447,7 +462,7 @@ static bool read_report(const struct reading *rd, struct select *select, size_t 
         bool matches;
         good = select_label(select, METRIC_LABEL, slice_text(metric.name), &matches, e) &&
                (!matches || read_metric(*rd, select, report, &metric, out, e));
-        rd->fetch->begins_empty[report] |= good && matches && begins_empty(rd->fetch->natives, out, first);
+        rd->fetch->has_holes[report] |= good && matches && has_hole(rd->fetch->natives, out, first);
     }
     return good;
 }

@@ -1,6 +1,7 @@
 /* missed.h - the note that a report did not count all records of its sources: it was configured later, or not
- * all the time. An answer that begins empty has this note (in PromQL: the answer of a range), since its zeros
- * may be no counts. Called by query_run() and prom_api.c.
+ * all the time. An answer has this note if it begins empty, or if it is empty at a time before one with
+ * counts: its zeros may be no counts. In PromQL that is the answer of a range. Called by query_run() and
+ * prom_api.c.
  *
  * Cost   : it reads all positions and books of the store. Callers that are asked often share a cache.
  * Threads: any may use a cache.

@@ -139,12 +139,28 @@ static bool find_rows(struct bound *b, struct top *top, struct filling *filling,
     return good;
 }
 
-static bool begins_empty(const struct answer *a)
+static bool row_is_empty(const struct answer *a, size_t row)
 {
     int64_t any = 0;
-    for (size_t i = 0; a->row_count > 0 && i < a->column_count; i++)
-        any |= a->columns[i];
+    for (size_t i = 0; i < a->column_count; i++)
+        any |= a->columns[row * a->column_count + i];
     return any == 0;
+}
+
+/* Is the first row empty, or a row of time that is before one with counts? Later ones are those of a time
+ * without events, such as the rest of today. */
+static bool has_hole(const struct answer *a)
+{
+    bool has_counts = false;
+    if (a->row_count == 0 || row_is_empty(a, 0))
+        return true;
+    for (size_t row = a->of_series ? 0 : a->row_count; row > 0; row--) {
+        bool is_empty = row_is_empty(a, row - 1);
+        if (is_empty && has_counts)
+            return true;
+        has_counts = has_counts || !is_empty;
+    }
+    return false;
 }
 
 static bool find_missed(struct bound *b, struct query_stats *stats, struct err *e)
@@ -152,7 +168,7 @@ static bool find_missed(struct bound *b, struct query_stats *stats, struct err *
     const struct query *q = b->query;
     const struct answer *a = &b->answer;
     const struct backfill_times of = {a->from_ms, a->to_ms};
-    if (begins_empty(a) && !missed_find(b->store, b->report, &of, q->missed, q->now_ms, &stats->missed, e))
+    if (has_hole(a) && !missed_find(b->store, b->report, &of, q->missed, q->now_ms, &stats->missed, e))
         return false;
     b->answer.missed = stats->missed;
     return true;

@@ -58,5 +58,5 @@ bool store_replace(struct store *st, const char *by, const char *report, bool dr
 {
     return ops_of(st)->replace != NULL
                ? ops_of(st)->replace(st, by, report, drops_old, done, e)
-               : err_set(e, EX_UNAVAILABLE, "only in an SQLite store a report can take another's place");
+               : err_set(e, EX_UNAVAILABLE, "in this kind of store no report can take another's place");
 }

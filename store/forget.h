@@ -72,8 +72,9 @@ void store_forget_undo(struct store *st);
  * not be used for this report afterwards. `dry_run`: only say how much. */
 bool store_drop(struct store *st, const char *report, int generation, bool dry_run,
                 struct store_dropped *dropped, struct err *e) MUST_CHECK;
-/* Make the report `by` the newest generation of `report`, and drop the one before if `drops_old`, in one
- * commit. Queries see the one or the other. Pre: this handle has neither report. EX_NOINPUT: one of them is
- * not in the store. */
+/* Make the report `by` the newest generation of `report`, in one commit. Queries see the one or the other.
+ * With `drops_old` the one before is dropped: in SQLite in the same commit, on a server afterwards. Pre: this
+ * handle has neither report. EX_NOINPUT: one of them is not in the store. EX_TEMPFAIL: another writer
+ * lives. */
 bool store_replace(struct store *st, const char *by, const char *report, bool drops_old,
                    struct store_replaced *done, struct err *e) MUST_CHECK;

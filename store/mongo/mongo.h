@@ -19,7 +19,8 @@
  *   pages.top    { _id: "day/20101010", metadata: { date }, written, ranked, measures: { hits: { total, top:
  *                [ { metadata: { path }, value }, … ] } }, … }   the largest series: mongo/doc/top.h
  *   pages.series { _id: "%2Fapache_pb.gif", metadata: { path } }    every series once
- *   reports      { _id: "pages", name, generation, definition }     generation 2 has _id "pages~2";
+ *   reports      { _id: "pages", name, generation, definition }     generation 2 has _id "pages~2", or
+ *                  that of a report which took the place of generation 1 (mongo/job/replace.h);
  *                  dropping: true while it is dropped (mongo/job/drop.h)
  *   ledger       one document: partitions with next, owner and epoch; slots of writers
  *   past         { _id: "file:4096:9f…/", source, label, next, epoch, … }   files that have ended:

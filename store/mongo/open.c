@@ -3,6 +3,7 @@
 #include "store/mongo/admin/check.h"
 #include "store/mongo/admin/fill.h"
 #include "store/mongo/catalog/index.h"
+#include "store/mongo/catalog/keys.h"
 #include "store/mongo/catalog/validator.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/newest.h"
@@ -13,6 +14,7 @@
 #include "store/mongo/doc/watermarks.h"
 #include "store/mongo/job/drop.h"
 #include "store/mongo/job/expire.h"
+#include "store/mongo/job/replace.h"
 #include "store/mongo/job/roll.h"
 #include "store/mongo/job/top_job.h"
 #include "store/mongo/job/ttl.h"
@@ -22,6 +24,7 @@
 #include "store/mongo/ledger/peers.h"
 #include "store/mongo/mongo.h"
 #include "store/mongo/raw/place.h"
+#include "store/mongo/wire/field.h"
 #include "store/mongo/writer/apply.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/prealloc.h"
@@ -52,7 +55,8 @@ size_t mongo_bytes_max(const struct report *reports, size_t report_count)
 struct known {
     const struct report *wanted; /* NULL: all */
     struct report newest;
-    bool has_zeros; /* some documents hold buckets of zeros */
+    char key[MONGO_NAME_BYTES]; /* of the last report */
+    bool has_zeros;             /* some documents hold buckets of zeros */
     struct mongo_store *m;
     bool good;
     struct err *e;
@@ -95,6 +99,7 @@ static bool see_report(void *context, const bson_t *document)
     k->good = read_report(document, &r, k->e) && check_dropping(document, &r, k->e);
     if (!k->good)
         return false;
+    snprintf(k->key, sizeof k->key, "%s", mongo_text_at(document, "_id"));
     k->has_zeros = bson_iter_init_find(&zeros, document, "zeros") && bson_iter_as_bool(&zeros);
     if (k->wanted != NULL) {
         k->newest = r;
@@ -103,7 +108,7 @@ static bool see_report(void *context, const bson_t *document)
     if (k->m->store.report_count > 0 && strcmp(k->m->reports[k->m->store.report_count - 1].name, r.name) == 0)
         report_fini(&r);
     else
-        mongo_take_report(k->m, &r, k->has_zeros);
+        mongo_take_report(k->m, &r, k->key, k->has_zeros);
     return true;
 }
 
@@ -136,39 +141,46 @@ static bool store_report(struct mongo_store *m, const struct report *r, struct e
 }
 
 /* Fails if the database has this generation with another definition, or a newer generation. *is_there: it
- * has this definition. */
-static bool check_report(struct mongo_store *m, const struct report *r, bool *is_there, bool *has_zeros,
-                         struct err *e)
+ * has this definition. `k` is the report there. */
+static bool check_report(struct known *k, bool *is_there)
 {
-    struct known k = {.wanted = r, .m = m, .e = e};
-    if (!read_reports(&k))
+    const struct report *r = k->wanted;
+    if (!read_reports(k))
         return false;
-    *has_zeros = k.has_zeros;
-    *is_there = k.newest.definition != NULL && k.newest.generation == r->generation &&
-                strcmp(k.newest.definition, r->definition) == 0;
+    *is_there = k->newest.definition != NULL && k->newest.generation == r->generation &&
+                strcmp(k->newest.definition, r->definition) == 0;
     bool good = true;
-    if (k.newest.definition != NULL && !*is_there && k.newest.generation >= r->generation)
-        good = err_set(e, EX_CONFIG,
+    if (k->newest.definition != NULL && !*is_there && k->newest.generation >= r->generation)
+        good = err_set(k->e, EX_CONFIG,
                        "report \"%s\" is generation %d in %s and defined there as: %s; now it is defined as: "
                        "%s. Give it another name, or set `generation: %d`",
-                       r->name, k.newest.generation, mongo_client_name(m->client), k.newest.definition,
-                       r->definition, k.newest.generation + 1);
-    if (k.newest.definition != NULL)
-        report_fini(&k.newest);
+                       r->name, k->newest.generation, mongo_client_name(k->m->client), k->newest.definition,
+                       r->definition, k->newest.generation + 1);
+    if (k->newest.definition != NULL)
+        report_fini(&k->newest);
+    k->newest.definition = NULL;
     return good;
+}
+
+static bool refuse_key(struct mongo_store *m, const struct report *r, struct err *e)
+{
+    return err_set(e, EX_CONFIG,
+                   "%s has the documents of another report under the name \"%s\", which took its place: give "
+                   "report \"%s\" another name, or set `generation: %d`",
+                   mongo_client_name(m->client), r->name, r->name, r->generation + 1);
 }
 
 /* Finds the report in the database, or adds it and looks again, since another writer may have been
  * quicker. */
 static bool register_report(struct mongo_store *m, const struct report *r, bool with_zeros, struct err *e)
 {
-    bool is_there, has_zeros;
-    if (!check_report(m, r, &is_there, &has_zeros, e) ||
-        (!is_there && !(store_report(m, r, e) && check_report(m, r, &is_there, &has_zeros, e))) ||
-        !mongo_add_report(m, r, e))
+    bool is_there;
+    struct known k = {.wanted = r, .m = m, .e = e};
+    if (!check_report(&k, &is_there) ||
+        (!is_there && !(store_report(m, r, e) && check_report(&k, &is_there))) ||
+        (!is_there && !refuse_key(m, r, e)) || !mongo_add_report(m, r, k.key, e))
         return false;
-    struct mongo_report *more = &m->more[m->store.report_count - 1];
-    more->has_zeros = has_zeros;
+    m->more[m->store.report_count - 1].has_zeros = k.has_zeros;
     return !with_zeros || mongo_note_zeros(m, m->store.report_count - 1, e);
 }
 
@@ -280,8 +292,11 @@ static void mongo_close(struct store *st)
     mongo_free(m);
 }
 
-static const struct store_forget_ops forget_ops = {
-    .begin = mongo_take_begin, .take = mongo_take_check, .stripe = mongo_take_stripe, .drop = mongo_drop};
+static const struct store_forget_ops forget_ops = {.begin = mongo_take_begin,
+                                                   .take = mongo_take_check,
+                                                   .stripe = mongo_take_stripe,
+                                                   .drop = mongo_drop,
+                                                   .replace = mongo_replace};
 
 static const struct store_writer_ops writer_ops = {
     .forget = &forget_ops,

@@ -81,6 +81,22 @@ class Backfill(BackfillCase):
                 self.assertEqual(said, missing in self.err, (report, span, self.err))
             self.tallied("backfill", "pages")
 
+    def test_query_says_that_its_middle_is_missing(self):
+        """Only the first days of what the report did not count were filled in: the answer begins with counts, and has a hole."""
+        old, new = log(self.dice, 500, (0, 60 * 24 * 5)), log(self.dice, 500, (60 * 24 * 10, 60 * 24 * 15))
+        self.count("a.log", old, "alone.yaml")
+        self.count("a.log", new, "tallyd.yaml")
+        self.tallied("backfill", "pages", "--from", "2026-01-01", "--to", "2026-01-03")
+        for told in True, False:
+            for said, report, *span in ((told, "pages", "01", "20"), (False, "pages", "01", "03"), (False, "pages", "12", "20"),
+                                        (False, "site", "01", "20")):
+                begin, end = (f"2026-01-{day}" for day in span)
+                out = self.tallied("query", report, "--from", begin, "--to", end, "--step", "day")
+                self.assertIn(f"{begin}", out)
+                self.assertEqual(said, "of these it has only events from 2026-01-01T00:00:00Z to 2026-01-03T00:00:00Z" in self.err,
+                                 (report, span, self.err))
+            self.tallied("backfill", "pages")
+
     def test_gaps_of_any_history_are_filled(self):
         """Files grow, are renamed and packed; reports come and go; what backfills is killed."""
         for n in range(ROUNDS):
@@ -341,10 +357,20 @@ class Replace(BackfillCase):
 
 class Api(BackfillCase, DaemonCase):
     def test_api_says_what_is_missing(self):
-        """An answer that begins with nothing has the note, in JSON, in tables and in PromQL; one that begins with counts has none."""
+        """An answer that begins with nothing, or has a hole, has the note, in JSON, in tables and in PromQL; one that has only counts
+        has none."""
+        for is_filled in False, True:
+            self.check_notes(is_filled)
+
+    def check_notes(self, is_filled):
         old, new = log(self.dice, 500, (0, 60 * 24 * 5)), log(self.dice, 500, (60 * 24 * 10, 60 * 24 * 15))
+        for name in "tallyd.db", "tallyd.db-wal", "tallyd.db-shm", "a.log":
+            if os.path.exists(self.path(name)):
+                os.remove(self.path(name))
         self.count("a.log", old, "alone.yaml")
         self.count("a.log", new, "tallyd.yaml")
+        if is_filled:
+            self.tallied("backfill", "pages", "--to", "2026-01-03")
         self.write("run.yaml", CONFIG + b'sources: {in: {type: stdin, decode: [combined]}}\nhttp: {listen: "127.0.0.1:0"}\n')
         self.launch("-c", "run.yaml", "--store", "sqlite:tallyd.db")
         for told, report, begin in (True, "pages", "01"), (False, "pages", "12"), (False, "site", "01"):

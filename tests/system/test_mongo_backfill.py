@@ -7,10 +7,12 @@ The judge is a recount of all lines by Python, and `tallyd verify`. TALLYD_ROUND
 """
 
 import os
+import subprocess
+import threading
 
 import mongocase
 
-from harness import EX_NOINPUT, EX_OK, EX_TEMPFAIL, dice, draw_death, dying_at, failpoints
+from harness import EX_CONFIG, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, command, dice, draw_death, dying_at, failpoints
 from mongocase import LINES_A_BATCH, MongoCase, log
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 3)
@@ -118,6 +120,152 @@ class Backfill(MongoCase):
         self.backfill("pages")
         self.backfill("segments")
         self.check(self.read("a.log"), self.read("b.log"), files=["a.log", "b.log"])
+
+
+class Replace(MongoCase):
+    """A report was counted with a wrong filter: it is counted again under another name, and takes its place in one update."""
+
+    SETTINGS = b"aggregate: {batch_size: 64KiB}\nstore: {validation: error}\n"
+    WRONG, RIGHT = (b"{by: [path], where: [bytes>=%d], measures: {hits: count}%%s}" % least for least in (4000, 1000))
+
+    def setUp(self):
+        super().setUp()
+        self.dice = dice()
+        self.write("wrong.yaml", self.config(errors=self.WRONG % b""))
+        self.write("both.yaml", self.config(errors=self.WRONG % b"", again=self.RIGHT % b""))
+        self.write("taken.yaml", self.config(errors=self.RIGHT % b", generation: 2"))
+        self.a, self.b = (log(self.dice, 2 * LINES_A_BATCH) for _ in range(2))
+
+    def config(self, **reports):
+        return b"reports: {" + b", ".join(b"%s: %s" % (name.encode(), report) for name, report in reports.items()) + b"}\n" + self.SETTINGS
+
+    def begin_both(self):
+        self.write("a.log", self.a)
+        self.tallied("import", "-q", "a.log", config="wrong.yaml")
+        self.append("a.log", self.b)
+        self.tallied("import", "-q", "a.log", config="both.yaml")
+
+    def tallied(self, command, *arguments, config, **options):
+        return self.tallyd(command, "-c", config, "--store", self.store, *arguments, **options)
+
+    def take(self, *arguments, **options):
+        return self.tallied("backfill", "again", "--take", "errors", *arguments, config="both.yaml", **options)
+
+    @staticmethod
+    def days(least, *logs):
+        """{day: lines} with at least so many bytes."""
+        days = {}
+        for line in b"".join(logs).splitlines():
+            day, year, _, _, size = mongocase.LOGGED.match(line).groups()
+            if size != b"-" and int(size) >= least:
+                at = f"{int(year)}-01-{int(day):02}"
+                days[at] = days.get(at, 0) + 1
+        return days
+
+    def found(self, report="errors", store=None):
+        rows = self.query(report, "--step", "day", "--measure", "hits", span=("2026-01-01", "2026-02-01"), store=store or self.store)
+        return {row["time"][:10]: int(row["value"]) for row in rows if row["value"] != "0"}
+
+    def documents(self, key):
+        days = {}
+        for document in self.base[f"{key}.day"].find():
+            at = document["metadata"]["date"].strftime("%Y-%m-%d")
+            days[at] = days.get(at, 0) + document["daily"]
+        return days
+
+    def test_killed_at_each_place_it_is_one_or_the_other(self):
+        self.begin_both()
+        self.take(status=EX_NOINPUT)
+        self.assertIn(f"offsets 0 to {len(self.a):,}, which errors counted: run `tallyd backfill again` first", self.err)
+        self.tallied("backfill", "-q", "again", config="both.yaml")
+        was, now = (self.days(least, self.a, self.b) for least in (4000, 1000))
+        said = self.tallied("backfill", "again", "--compare", "errors", config="both.yaml")
+        expected = [[day, "hits", str(was.get(day, 0)), str(n), str(n - was.get(day, 0))] for day, n in sorted(now.items())]
+        self.assertEqual(expected, [line.split() for line in said.splitlines() if " hits " in line])
+        for place, days, needs in ("replace.before_commit", was, 3), ("replace.after_commit", now, 3):
+            self.let_leases_end()
+            self.take(status=-9, env=dying_at(place))
+            self.assertEqual((days, needs), (self.found(), self.base.ledger.find_one()["v"]), place)
+        self.assertEqual({("again", "errors", 2), ("errors", "errors", 1)},
+                         {(one["_id"], one["name"], one["generation"]) for one in self.base.reports.find()})
+        self.let_leases_end()
+        self.take(status=EX_NOINPUT)  # there is no such report any more
+        # The old definition is refused, and so is a new report of the name that the documents have.
+        for reports in {"errors": self.WRONG % b""}, {"again": self.WRONG % b""}:
+            self.write("refused.yaml", self.config(**reports))
+            self.tallied("import", "a.log", config="refused.yaml", status=EX_CONFIG)
+        self.append("a.log", self.b)
+        self.tallied("import", "-q", "a.log", config="taken.yaml")
+        now = self.days(1000, self.a, self.b, self.b)
+        self.assertEqual((now, now, was), (self.found(), self.documents("again"), self.documents("errors")))
+        self.tallied("verify", "a.log", config="taken.yaml")
+        self.tallied("verify", "--store-only", config="taken.yaml")
+        self.assertIn("again.day", self.tallied("admin", "indexes", config="taken.yaml"))
+        self.carry_away(now)
+        self.tallied("forget", "errors~1", config="taken.yaml")
+        self.assertEqual(now, self.found())
+        self.assertFalse([name for name in self.base.list_collection_names() if name.startswith("errors.")])
+
+    def carry_away(self, now):
+        """A copy, and a restored backup, answer the same."""
+        self.tallyd("admin", "copy", self.store, "sqlite:copy.db")
+        self.assertEqual(now, self.found(store="copy.db"))
+        self.tallyd("admin", "backup", "--store", self.store, "backup")
+        was = self.name
+        self.anew()
+        self.tallyd("admin", "restore", "--store", self.store, "backup")
+        self.assertEqual(now, self.found())
+        self.assertEqual({"again", "errors"}, {one["_id"] for one in self.base.reports.find()})
+        self.use(was)
+
+    def let_leases_end(self):
+        """As if a minute had passed since the last one was killed."""
+        ledger = self.base.ledger.find_one()
+        self.base.ledger.update_one({"_id": "ledger"}, {"$unset": {f"writers.{slot}.lease": "" for slot in ledger["writers"]}})
+
+    def asking(self, do):
+        """What is answered meanwhile; None: that the report was dropped."""
+        answers, end = [], threading.Event()
+        arguments = "query", "errors", "--store", self.store, "--step", "day", "--from", "2026-01-01", "--to", "2026-02-01", "--format", "csv-raw"
+
+        def ask():
+            while not end.is_set():
+                done = subprocess.run([*command(), *arguments, "--measure", "hits"], capture_output=True, text=True, check=False, cwd=self.dir, timeout=TIMEOUT_S)
+                rows = [line.split(",") for line in done.stdout.splitlines()[1:]]
+                answers.append({row[0][:10]: int(row[-1]) for row in rows if row[-1] != "0"} if done.returncode == EX_OK else done.stderr)
+
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        try:
+            do()
+        finally:
+            end.set()
+            for thread in threads:
+                thread.join()
+        return [answer for answer in answers if not (isinstance(answer, str) and "was dropped meanwhile" in answer)]
+
+    def test_old_one_is_dropped_and_a_third_takes_its_place(self):
+        self.begin_both()
+        self.tallied("backfill", "-q", "again", config="both.yaml")
+        self.take("--drop-old", status=-9, env=dying_at("drop.collection:2"))
+        self.assertEqual(self.days(1000, self.a, self.b), self.found())
+        self.let_leases_end()
+        self.assertIn("errors~1", self.tallied("forget", "errors~1", config="taken.yaml"))
+        # `again~2` has a key of its own, and becomes errors~3.
+        self.write("both.yaml", self.config(errors=self.RIGHT % b", generation: 2", again=self.WRONG % b", generation: 2"))
+        self.tallied("import", "-q", "a.log", config="both.yaml")
+        self.tallied("backfill", "-q", "again", config="both.yaml")
+        was, now = self.days(1000, self.a, self.b), self.days(4000, self.a, self.b)
+        answers = self.asking(lambda: self.assertIn("again is errors~3 now; errors~2 is dropped", self.take("--drop-old")))
+        self.assertTrue(answers and all(found in (was, now) for found in answers), answers)
+        self.assertEqual(self.days(4000, self.a, self.b), self.found())
+        self.assertEqual([("again~2", "errors", 3)], [(one["_id"], one["name"], one["generation"]) for one in self.base.reports.find()])
+        self.write("taken.yaml", self.config(errors=self.WRONG % b", generation: 3"))
+        self.append("a.log", self.b)
+        self.tallied("import", "-q", "a.log", config="taken.yaml")
+        self.assertEqual(self.days(4000, self.a, self.b, self.b), self.found())
+        self.tallied("verify", "a.log", config="taken.yaml")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import os
 import signal
 
 from harness import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, dying_at, failpoints
-from mongocase import MongoCase, main
+from mongocase import Int64, MongoCase, main
 from test_copy import CONFIG, KILLED, MEASURES, Copying
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
@@ -91,13 +91,31 @@ class Killed(CopyCase):
                 self.verify(self.store)
 
 
+    def test_late_requests_of_a_killed_copy(self):
+        """The server carries them out after the next copy has dropped the documents: they make some again."""
+        self.copy(FILE, self.store)
+        names = [f"{report}.{kind}" for report in ("all", "few") for kind in ("day", "month")]
+        late = {name: list(self.base[name].find()) for name in names}
+        self.assertTrue(late["all.day"] and late["all.month"])
+        for share in 1, 2:
+            self.anew()
+            self.copy(FILE, self.store, env=dying_at("copy.marked"), status=KILLED)
+            number = self.base.ledger.find_one()["writers"]["w0"]["inc"] + 1
+            for name, documents in late.items():
+                if documents[::share]:
+                    self.base[name].insert_many([{**one, "applied": {"w0": Int64(number)}} for one in documents[::share]])
+            self.copy(FILE, self.store)
+            self.assert_same(self.expected, self.store)
+            self.verify(self.store)
+
+
 class Later(CopyCase):
     def test_a_database_of_a_later_version(self):
         """It says which version it needs."""
         self.count(self.store)
-        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"v": 3}})
+        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"v": 4}})
         for needs in "the later version that wrote it", "tallyd 0.7.1 or later":
-            words = f"has format 3, this tallyd knows 1 to 2: use {needs}"
+            words = f"has format 4, this tallyd knows 1 to 3: use {needs}"
             for arguments in (["query", "all"], ["import", "-c", "tallyd.yaml", "a.log"], ["admin", "backup", "copy"],
                               ["verify", "--store-only"], ["job", "list"]):
                 self.tallyd(*arguments, "--store", self.store, status=EX_DATAERR)

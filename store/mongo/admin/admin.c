@@ -6,6 +6,7 @@
 #include "store/mongo/admin/task.h"
 #include "store/mongo/admin/validator.h"
 #include "store/mongo/catalog/catalog.h"
+#include "store/mongo/catalog/keys.h"
 #include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/ledger/copies.h"
 #include "store/mongo/ledger/identity.h"
@@ -45,12 +46,24 @@ static bool ask_server(struct mongo_admin_run *r, struct err *e)
     return r->is_there || (!r->task->apply && e->retryable);
 }
 
+/* Add the reports, with the keys that they have in the database. */
+static bool add_reports(struct mongo_admin_run *r, struct err *e)
+{
+    bool good = true;
+    for (size_t i = 0; good && i < r->task->report_count; i++) {
+        const struct report *report = &r->task->reports[i];
+        struct mongo_found_report found = {.count = 0};
+        good = (!r->is_there || mongo_find_report(r->m, report->name, report->generation, &found, e)) &&
+               mongo_add_report(r->m, report, found.count > 0 ? found.key : NULL, e);
+    }
+    return good;
+}
+
 static bool run(struct mongo_admin_run *r, struct err *e)
 {
     r->m->with_weeks = r->task->weeks;
     r->m->with_ttl = r->task->ttl;
-    if (!ask_server(r, e) ||
-        (r->is_there && !r->task->weeks && !mongo_find_weeks(r->m, &r->m->with_weeks, e)))
+    if (r->is_there && !r->task->weeks && !mongo_find_weeks(r->m, &r->m->with_weeks, e))
         return false;
     if (!r->task->apply) {
         text_printf(r->out, "// For a MongoDB shell at %s\n", mongo_client_name(r->m->client));
@@ -70,9 +83,7 @@ bool mongo_admin(const char *url, const struct mongo_task *task, struct text *ou
     struct mongo_admin_run r = {.m = mongo_new(url, true, 0, e), .task = task, .out = out};
     if (r.m == NULL)
         return false;
-    bool good = true;
-    for (size_t i = 0; good && i < task->report_count; i++)
-        good = mongo_add_report(r.m, &task->reports[i], e);
+    bool good = ask_server(&r, e) && add_reports(&r, e);
     mongo_raw_init(r.m, task->raws, task->raw_count);
     good = good && run(&r, e);
     mongo_free(r.m);

@@ -4,6 +4,8 @@
 #include "base/failpoint.h"
 #include "store/fill.h"
 #include "store/mongo/admin/copy.h"
+#include "store/mongo/catalog/catalog.h"
+#include "store/mongo/doc/document.h"
 #include "store/mongo/doc/watermarks.h"
 #include "store/mongo/ledger/copies.h"
 #include "store/mongo/ledger/identity.h"
@@ -146,13 +148,37 @@ static bool keep_mark(struct mongo_store *m, struct err *e)
 
 /* ---- counts */
 
-/* The log of a batch is sent, and sent again if no reply came. */
+static bool delete_late(void *context, const struct mongo_collection *c, struct err *e)
+{
+    struct mongo_store *m = context;
+    int64_t count;
+    if (c->holds != HOLDS_DOCUMENTS)
+        return true;
+    bson_t *command =
+        BCON_NEW("delete", BCON_UTF8(c->name), "deletes", "[", "{", "q", "{", "applied." SLOT, "{", "$lt",
+                 BCON_INT64(m->writer.fills_from), "}", "}", "limit", BCON_INT32(0), "}", "]");
+    bool good = mongo_write_many(m->client, command, c->name, &count, e);
+    bson_destroy(command);
+    return good;
+}
+
+/* Delete documents that the server made late, for an earlier copy, which was killed. */
+static bool delete_all_late(struct mongo_store *m, struct err *e)
+{
+    return !m->writer.fills_again || mongo_each_collection(m, delete_late, m, e);
+}
+
+/* The log of a batch is sent, and sent again if no reply came or a document of an earlier copy was there. */
 static bool send_log(struct mongo_store *m, const struct mongo_log *log, struct err *e)
 {
     const struct mongo_open o = {.slot = SLOT, .inc = m->writer.inc, .seq = m->writer.number, .prev = -1};
     bool good = mongo_send(m, &o, text_slice(&log->packed), e);
-    for (int tries = 1; !good && e->retryable && tries < TRIES; tries++) {
-        nanosleep(&(struct timespec){.tv_nsec = TRY_AGAIN_MS * 1000000L}, NULL);
+    for (int tries = 1; !good && tries < TRIES; tries++) {
+        bool may_be_late = e->code == EX_DATAERR && m->writer.fills_again;
+        if (!e->retryable && !(may_be_late && delete_all_late(m, e)))
+            break;
+        if (e->retryable)
+            nanosleep(&(struct timespec){.tv_nsec = TRY_AGAIN_MS * 1000000L}, NULL);
         good = mongo_send(m, &o, text_slice(&log->packed), e);
     }
     return good;
@@ -199,6 +225,8 @@ static bool put_books(struct mongo_store *m, const struct store_book *books, siz
     BSON_APPEND_INT32(&set, "v", MONGO_SCHEMA);
     bson_append_document_end(&update, &set);
     BSON_APPEND_UTF8(&filter, "_id", m->id.ptr);
+    mongo_add_guard(&filter, "applied." SLOT,
+                    m->writer.number + 1); /* an earlier copy changes nothing any more */
     bool good = mongo_update_one(m->client, MONGO_BOOKS, &filter, &update, true, &matched, e);
     bson_destroy(&update);
     bson_destroy(&filter);
@@ -271,7 +299,9 @@ static bool put_past(struct mongo_store *m, const struct range *range, struct er
     bson_t update = BSON_INITIALIZER, set;
     text_clear(&m->id);
     text_printf(&m->id, "%s/", range->source);
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->id.ptr));
+    /* A source's positions grow: a late request of an earlier copy sets none back. */
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->id.ptr), "next", "{", "$not", "{", "$gt",
+                              BCON_INT64(range->to), "}", "}");
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     BSON_APPEND_UTF8(&set, "source", range->source);
     BSON_APPEND_UTF8(&set, "partition", "");
@@ -330,7 +360,8 @@ static bool take_mark_away(struct mongo_store *m, const struct store_content *co
 static bool finish(struct store *st, const struct store_content *content, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
-    if (!keep_mark(m, e) || !put_all_books(m, content, e) || !put_reports(m, true, e))
+    if (!keep_mark(m, e) || !delete_all_late(m, e) || !put_all_books(m, content, e) ||
+        !put_reports(m, true, e))
         return false;
     failpoint(FAILPOINT_COPY_FINISHING);
     if (are_past(content) && !put_all_past(m, content, e))
@@ -359,7 +390,7 @@ static bool add_reports(struct mongo_store *m, const struct store_options *optio
                         const struct report *reports, size_t count, struct err *e)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!mongo_add_report(m, &reports[i], e))
+        if (!mongo_add_report(m, &reports[i], NULL, e))
             return false;
         m->reports[i].series_max = UINT32_MAX; /* the source decided what is `other` */
         m->more[i].has_all_names = true;
@@ -373,11 +404,13 @@ static bool begin_fill(struct mongo_store *m, struct err *e)
 {
     bson_t ledger;
     bool good = mongo_read_ledger(m, &ledger, e) && check_target(m, &ledger, e) && mark(m, &ledger, e);
+    m->writer.fills_again = mongo_is_unfinished(&ledger);
     bson_destroy(&ledger);
     if (!good)
         return false;
     snprintf(m->writer.slot, sizeof m->writer.slot, "%s", SLOT);
     m->writer.number = m->writer.inc;
+    m->writer.fills_from = m->writer.inc + 1;
     failpoint(FAILPOINT_COPY_MARKED);
     return mongo_drop_owned(m, NULL, e) && put_reports(m, false, e);
 }

@@ -86,6 +86,15 @@ void mongo_add_guard(bson_t *filter, const char *applied, int64_t number)
     bson_append_document_end(filter, &guard);
 }
 
+void mongo_add_guard_of_copy(bson_t *filter, const char *applied, int64_t from, int64_t number)
+{
+    bson_t guard;
+    BSON_APPEND_DOCUMENT_BEGIN(filter, applied, &guard);
+    BSON_APPEND_INT64(&guard, "$gte", from);
+    BSON_APPEND_INT64(&guard, "$lt", number);
+    bson_append_document_end(filter, &guard);
+}
+
 bool mongo_key_of(const struct mongo_store *m, size_t report, const bson_iter_t *metadata, struct text *key,
                   bool *is_other)
 {

@@ -21,6 +21,9 @@ void mongo_add_document(bson_t *filter, struct mongo_store *m, size_t report, en
 /* Adds the guard { applied: { $not: { $gte: number } } } to a filter: no batch from `number` on was applied.
  * `applied` is a path. */
 void mongo_add_guard(bson_t *filter, const char *applied, int64_t number);
+/* Adds the guard { applied: { $gte: from, $lt: number } }: a batch of this copy was applied, and none from
+ * `number` on. A document that is missing is made all the same, by an upsert or an insert. */
+void mongo_add_guard_of_copy(bson_t *filter, const char *applied, int64_t from, int64_t number);
 /* Reads the key of a series from a document's `metadata`. False: it does not fit the report. */
 bool mongo_key_of(const struct mongo_store *m, size_t report, const bson_iter_t *metadata, struct text *key,
                   bool *is_other);

@@ -43,12 +43,14 @@ struct asking {
     const struct mongo_store *m;
     const struct report *report;
     struct watermarks *watermarks;
+    bool is_there; /* the report is in `reports`, and is not being dropped */
 };
 
 static bool take_watermarks(void *context, const bson_t *document)
 {
     struct asking *a = context;
     struct mongo_ttl ttl;
+    a->is_there = !bson_has_field(document, MONGO_DROPPING);
     take_dates(document, "expired", a->watermarks);
     take_ttl(document, &ttl);
     if (a->m->goes_by_clock)
@@ -84,10 +86,14 @@ bool mongo_watermarks(struct store *st, size_t report, struct watermarks *waterm
     if (more->asked_ms != 0 && now_ms - more->asked_ms < SEEN_MS)
         return true;
     *watermarks = (struct watermarks){0};
-    struct asking a = {m, &m->reports[report], watermarks};
+    struct asking a = {m, &m->reports[report], watermarks, false};
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key));
-    bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "ttl", BCON_BOOL(true), "}");
+    bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "ttl", BCON_BOOL(true),
+                               MONGO_DROPPING, BCON_BOOL(true), "}");
     bool good = mongo_find(m->client, MONGO_REPORTS, filter, options, take_watermarks, &a, e);
+    if (good && m->goes_by_clock && !a.is_there)
+        good = err_set(e, EX_TEMPFAIL, "%s: generation %d of report %s was dropped meanwhile: query it again",
+                       mongo_client_name(m->client), m->reports[report].generation, m->reports[report].name);
     if (good) {
         mongo_know_watermarks(m, report, watermarks);
         more->asked_ms = now_ms;

@@ -8,7 +8,8 @@
 #include "store/mongo/handle/handle.h"
 
 #define MONGO_KNOWN_MS 2000 /* after this time every reader knows what `reports` says of expiry */
-/* The watermarks in the database, at most a second old. */
+/* The watermarks in the database, at most a second old. EX_TEMPFAIL: a reader's report was dropped, or is
+ * being dropped: what it has read may be a part. */
 bool mongo_watermarks(struct store *st, size_t report, struct watermarks *watermarks, struct err *e);
 enum span mongo_goes_by(const struct report *r, enum span span);
 /* Reads the watermarks of all reports into the handle. */

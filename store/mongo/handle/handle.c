@@ -7,24 +7,24 @@
 
 /* ---- reports */
 
-void mongo_take_report(struct mongo_store *m, const struct report *r, bool has_zeros)
+void mongo_take_report(struct mongo_store *m, const struct report *r, const char *key, bool has_zeros)
 {
     size_t n = m->store.report_count++;
     m->reports = xrealloc(m->reports, (n + 1) * sizeof *m->reports);
     m->more = xrealloc(m->more, (n + 1) * sizeof *m->more);
     m->reports[n] = *r;
     m->store.reports = m->reports;
-    mongo_report_init(&m->more[n], r, has_zeros);
+    mongo_report_init(&m->more[n], r, key, has_zeros);
 }
 
-bool mongo_add_report(struct mongo_store *m, const struct report *r, struct err *e)
+bool mongo_add_report(struct mongo_store *m, const struct report *r, const char *key, struct err *e)
 {
     struct report own;
     if (!report_read(&own, slice_text(r->name), r->generation, slice_text(r->definition), e))
         return false;
     own.series_max = r->series_max;
     memcpy(own.keep_ms, r->keep_ms, sizeof own.keep_ms);
-    mongo_take_report(m, &own, false);
+    mongo_take_report(m, &own, key, false);
     return true;
 }
 

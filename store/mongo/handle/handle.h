@@ -20,12 +20,14 @@
 #define MONGO_PAST           "past"
 #define MONGO_REPORTS        "reports"
 #define MONGO_JOBS           "jobs"
-#define MONGO_TOP            "top" /* suffix of a report's collection of cached rankings */
+#define MONGO_DROPPING       "dropping" /* in `reports`: the generation is being dropped, mongo/job/drop.h */
+#define MONGO_TOP            "top"      /* suffix of a report's collection of cached rankings */
 #define MONGO_SLOTS          64
 #define MONGO_CLOCK_SLACK_MS HOUR_MS /* a lease further ahead comes from a clock that was ahead */
 #define MONGO_SLOT_BYTES     8
 #define MONGO_SCHEMA         1  /* of documents: their member `v` */
-#define MONGO_FORMAT         2  /* of the database: `v` of the ledger */
+#define MONGO_FORMAT         2  /* of the database: `v` of the ledger, as a writer raises it */
+#define MONGO_FORMAT_TAKEN   3  /* the newest: a report took another's place, mongo/job/replace.h raises it */
 #define MONGO_IDENTITY_BYTES 33 /* 128 bits in hex, and a zero byte */
 
 /* A partition whose events this handle may commit. */
@@ -89,6 +91,8 @@ struct mongo_writer {
     int64_t since_ms;               /* when it was let in, wall clock: mongo/ledger/peers.h; 0: not yet */
     char slot[MONGO_SLOT_BYTES];    /* "": no slot yet, or it was lost */
     int64_t inc, committed, number; /* incarnation; number of the last committed batch; last number used */
+    int64_t fills_from;             /* first number of a copy (mongo/admin/fill.h); 0: it is no copy */
+    bool fills_again;               /* an earlier copy into the database was not finished */
     int64_t before;                 /* number of the batch that was committed before the batch under way */
     bool is_done;                   /* the ledger has no open batch of the slot */
     int64_t applied_at_ms;          /* when the last batch was applied, by the monotonic clock */
@@ -98,7 +102,7 @@ struct mongo_writer {
     int64_t claims;                 /* number of its last claim */
     int64_t logs_deleted;           /* logs of batches before this number are deleted */
     int batches_to_ask;             /* batches that mongo/writer/torn.c has yet to check */
-    struct mongo_partition *partitions; /* every partition that it ever claimed */
+    struct mongo_partition *partitions; /* those that it claimed, until their position leaves for `past` */
     size_t partition_count, partition_capacity;
     struct mongo_names partition_names; /* numbers of `partitions`, from 1, by source and partition */
 };
@@ -193,10 +197,10 @@ static inline struct mongo_store *mongo_of(struct store *st)
 /* A handle without reports and operations, by the system's clock. It sends nothing to the server. */
 struct mongo_store *mongo_new(const char *uri, bool primary, int64_t wait_max_ms, struct err *e);
 void mongo_free(struct mongo_store *m);
-/* The handle owns `r` from now on. */
-void mongo_take_report(struct mongo_store *m, const struct report *r, bool has_zeros);
+/* The handle owns `r` from now on. `key`: as of mongo_report_init(). */
+void mongo_take_report(struct mongo_store *m, const struct report *r, const char *key, bool has_zeros);
 /* Copies `r`. */
-bool mongo_add_report(struct mongo_store *m, const struct report *r, struct err *e);
+bool mongo_add_report(struct mongo_store *m, const struct report *r, const char *key, struct err *e);
 void mongo_partition_fini(struct mongo_partition *p);
 /* Sets how much is sent at once: the server's limits, but no more than limits.h says. */
 bool mongo_take_limits(struct mongo_store *m, struct err *e) MUST_CHECK;

@@ -48,10 +48,13 @@ void mongo_report_key(const struct report *r, char key[MONGO_NAME_BYTES])
         snprintf(key, MONGO_NAME_BYTES, "%s~%d", r->name, r->generation);
 }
 
-void mongo_report_init(struct mongo_report *more, const struct report *r, bool has_zeros)
+void mongo_report_init(struct mongo_report *more, const struct report *r, const char *key, bool has_zeros)
 {
     *more = (struct mongo_report){.series_found = -1};
-    mongo_report_key(r, more->key);
+    if (key != NULL)
+        snprintf(more->key, sizeof more->key, "%s", key);
+    else
+        mongo_report_key(r, more->key);
     mongo_names_init(&more->names);
     name_fields(more, r);
     more->has_zeros = has_zeros && more->plain >= 0;

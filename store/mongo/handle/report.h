@@ -36,7 +36,9 @@ struct mongo_version_stamps {
 };
 
 struct mongo_report {
-    char key[MONGO_NAME_BYTES]; /* name in the database: "pages", "pages~2" */
+    /* Name of its collections, and its key in `reports`, `books` and `jobs`: "pages", "pages~2"; or the name
+     * that it had before it took another report's place (mongo/job/replace.h). */
+    char key[MONGO_NAME_BYTES];
     struct mongo_names names;
     int plain; /* the measure whose counts have no name of their own; -1: none */
     char fields[REPORT_MEASURES_MAX][MEASURE_NAME_BYTES + 2]; /* prefix of a measure's fields: "bytes." */
@@ -61,10 +63,11 @@ struct mongo_report {
     struct text sweep_at[MONGO_KINDS_MAX + MONGO_TARGETS];
 };
 
-/* The report's name in the database: "pages", "pages~2". */
+/* The key of a report that is new in a database: "pages", "pages~2". */
 void mongo_report_key(const struct report *r, char key[MONGO_NAME_BYTES]);
-/* `has_zeros`: documents may hold buckets of zeros. */
-void mongo_report_init(struct mongo_report *more, const struct report *r, bool has_zeros);
+/* `key`: the report's in the database; NULL: the report is new. `has_zeros`: documents may hold buckets of
+ * zeros. */
+void mongo_report_init(struct mongo_report *more, const struct report *r, const char *key, bool has_zeros);
 void mongo_report_fini(struct mongo_report *more);
 
 /* NULL: the series is `other`. */

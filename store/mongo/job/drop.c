@@ -2,13 +2,15 @@
 
 #include "base/check.h"
 #include "base/failpoint.h"
-#include "store/mongo/handle/handle.h"
+#include "store/mongo/catalog/keys.h"
+#include "store/mongo/doc/watermarks.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #define JOB_ID_BYTES (MONGO_NAME_BYTES + 16)
 
@@ -18,38 +20,27 @@ struct drop {
     char key[MONGO_NAME_BYTES];
 };
 
-static bool find_report(const struct drop *d, struct err *e)
+static bool find_report(struct drop *d, struct err *e)
 {
-    bson_t document;
-    bool good = mongo_read_document(d->m->client, MONGO_REPORTS, d->key, &document, e);
-    if (good && bson_empty(&document))
-        good = err_set(e, EX_NOINPUT, "%s has no generation %d of report \"%s\"",
-                       mongo_client_name(d->m->client), d->report.generation, d->report.name);
-    bson_destroy(&document);
-    return good;
-}
-
-static bool see_newest(void *context, const bson_t *document)
-{
-    *(int64_t *)context = mongo_number_at(document, "generation", 0);
-    return false;
+    struct mongo_found_report found;
+    if (!mongo_find_report(d->m, d->report.name, d->report.generation, &found, e))
+        return false;
+    memcpy(d->key, found.key, sizeof d->key);
+    return found.count > 0 || err_set(e, EX_NOINPUT, "%s has no generation %d of report \"%s\"",
+                                      mongo_client_name(d->m->client), d->report.generation, d->report.name);
 }
 
 /* Refuse while a writer counts this generation: it must not be beside a writer of another generation. */
 static bool check_writers(const struct drop *d, struct err *e)
 {
     struct report other = d->report;
+    struct mongo_found_report newest;
     bson_t ledger;
-    int64_t newest = 0;
-    bson_t *filter = BCON_NEW("name", BCON_UTF8(d->report.name));
-    bson_t *options = BCON_NEW("sort", "{", "generation", BCON_INT32(-1), "}");
-    bool good = mongo_find(d->m->client, MONGO_REPORTS, filter, options, see_newest, &newest, e);
-    bson_destroy(options);
-    bson_destroy(filter);
-    if (!good)
+    if (!mongo_find_newest(d->m, d->report.name, &newest, e))
         return false;
-    other.generation = newest > d->report.generation ? (int)newest : d->report.generation + 1;
-    good = mongo_read_ledger(d->m, &ledger, e);
+    other.generation =
+        newest.generation > d->report.generation ? newest.generation : d->report.generation + 1;
+    bool good = mongo_read_ledger(d->m, &ledger, e);
     if (good && !mongo_may_begin(d->m, &other, 1, &ledger, e))
         good = err_set(
             e, EX_TEMPFAIL,
@@ -171,6 +162,9 @@ static bool drop_all(const struct drop *d, struct err *e)
 {
     char name[MONGO_NAME_BYTES];
     bool good = mark(d, e);
+    if (good)
+        usleep(MONGO_KNOWN_MS *
+               1000); /* a scan that sees a dropped collection looks at the mark after that */
     for (size_t n = 0; good && collection_at(d, n, name); n++) {
         failpoint(FAILPOINT_DROP_COLLECTION);
         good = drop_collection(d, name, e);
@@ -185,7 +179,6 @@ bool mongo_drop(struct store *st, const char *report, int generation, bool dry_r
 {
     struct drop d = {.m = mongo_of(st), .report = {.generation = generation}};
     snprintf(d.report.name, sizeof d.report.name, "%s", report);
-    mongo_report_key(&d.report, d.key);
     return find_report(&d, e) && check_writers(&d, e) && weigh(&d, dropped, e) &&
            (dry_run || drop_all(&d, e));
 }

@@ -257,6 +257,32 @@ void mongo_forget_partitions(struct mongo_store *m)
         m->writer.partitions[i].is_claimed = false;
 }
 
+void mongo_drop_partitions(struct mongo_store *m, const struct range *ranges, size_t count)
+{
+    struct mongo_writer *w = &m->writer;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct mongo_partition *p = mongo_known_partition(m, &ranges[i]);
+        if (p == NULL || p->is_claimed || p->key == NULL)
+            continue;
+        mongo_partition_fini(p);
+        p->key = NULL; /* no partition that is known has none */
+    }
+    mongo_names_fini(&w->partition_names);
+    mongo_names_init(&w->partition_names);
+    for (size_t i = 0; i < w->partition_count; i++) {
+        struct range range = {0};
+        char buf[PARTITION_NAME_BYTES];
+        if (w->partitions[i].key == NULL)
+            continue;
+        w->partitions[kept++] = w->partitions[i];
+        snprintf(range.source, sizeof range.source, "%s", w->partitions[i].source);
+        snprintf(range.partition, sizeof range.partition, "%s", w->partitions[i].partition);
+        ASSERT(mongo_names_add(&w->partition_names, name_of(&range, buf)) == kept);
+    }
+    w->partition_count = kept;
+}
+
 static void keep_partition(struct mongo_store *m, const struct range *range, const struct mongo_partition *p)
 {
     struct mongo_partition *old = mongo_known_partition(m, range);

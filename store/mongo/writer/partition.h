@@ -10,6 +10,11 @@ struct mongo_partition *mongo_own_partition(struct mongo_store *m, const struct 
 /* Forgets all claims, so that the next batch claims its partitions anew. */
 void mongo_forget_partitions(struct mongo_store *m);
 
+/* Forget every partition of these ranges whose claim is lost, also its last state: its position is in `past`
+ * (mongo/writer/retire.h). So a writer keeps memory for files in the ledger only. Pointers to partitions are
+ * void afterwards. */
+void mongo_drop_partitions(struct mongo_store *m, const struct range *ranges, size_t count);
+
 /* Claims the partitions of these ranges and sets where each goes on. Batches that another writer has sealed
  * with events of them, and has not finished, are finished first. */
 bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct err *e);

@@ -221,6 +221,8 @@ static bool take_out(struct retiring *g, bson_t *query, const bson_t *unset, boo
     bson_destroy(update);
     for (size_t i = 0; i < g->range_count; i++)
         mongo_own_partition(m, &g->ranges[i])->is_claimed = false;
+    if (good && *moved)
+        mongo_drop_partitions(m, g->ranges, g->range_count);
     failpoint(FAILPOINT_PAST_MOVED);
     return good;
 }

@@ -91,7 +91,10 @@ void mongo_end_update(struct update *u, const bson_t *filter, const bson_t *set)
     BSON_APPEND_UTF8(&entry, "c", u->collection);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &f);
     bson_concat(&f, filter);
-    mongo_add_guard(&f, applied, m->writer.committed + 1);
+    if (m->writer.fills_from > 0)
+        mongo_add_guard_of_copy(&f, applied, m->writer.fills_from, m->writer.committed + 1);
+    else
+        mongo_add_guard(&f, applied, m->writer.committed + 1);
     bson_append_document_end(&entry, &f);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &up);
     add_operator(&up, "$inc", &u->inc);
