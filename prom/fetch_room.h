@@ -19,7 +19,8 @@ struct fetch {
     int64_t at_ms, step_ms;  /* time of the first step; distance of steps, 0: one instant */
     size_t step_count;
     int64_t start_ms, end_ms; /* first and last step of the whole question, of @ start() and @ end() */
-    bool *begins_empty;       /* result, by report: one of its metrics was read, without events at step 0 */
+    bool *is_read;            /* result, by report: one of its metrics was read */
+    bool *begins_empty;       /* result, by report: and it was read without events at step 0 */
 };
 
 /* The nodes directly around a selector or its function; zeros: nothing. fetch_run() omits what they would

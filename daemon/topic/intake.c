@@ -220,7 +220,7 @@ static bool begin_run(struct intake *in, struct partition *p, rd_kafka_message_t
     note_edge(in, in->current, m);
     in->current_rkt = m->rkt;
     in->current_decoder = chain_decoder(in->chains[p->topic - in->topics]);
-    shard_set_raw(in->feed.lane.shard, &p->topic->config->raw, feed_range(in, in->current));
+    shard_set_source(in->feed.lane.shard, feed_range(in, in->current), &p->topic->config->raw);
     return true;
 }
 
