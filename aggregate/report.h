@@ -15,7 +15,7 @@
  *              given hour_of_day Europe/Berlin
  *
  *            one line each, dimensions and measures in the user's order (that of keys and cells),
- *            conditions sorted, each once; no line for the layout of days, nor for a sample of 1/1. `given` has settings by which
+ *            conditions sorted, each once; no line for the layout of days, nor for a sample of 1/1. `given`
  *            fields of the report are made, as text (ingest/derive/derive.h).
  * Names    : reports, sources and measures: [a-z][a-z0-9_]*; a dimension's name is its text. A measure may
  *            not have the name of a dimension.
@@ -69,8 +69,8 @@ bool report_add_measure(struct report *r, struct slice name, struct slice expres
                         struct err *e) MUST_CHECK;
 /* Sets the settings of its fields: lines that each end with a line feed. Pre: it has none yet. */
 void report_set_given(struct report *r, struct slice lines);
-/* Call it after the last piece, when layout, one_in and the like are set: checks the whole and writes the definition. Without measures the report gets
- * hits and bytes. */
+/* Call it after the last piece, when layout and one_in are set: checks the whole and writes the definition.
+ * Without measures the report gets hits and bytes. */
 bool report_finish(struct report *r, struct err *e) MUST_CHECK;
 /* Reads a stored definition; the inverse of report_finish(). False: EX_DATAERR, report_finish() writes no
  * such definition; *r is then empty. */

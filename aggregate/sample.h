@@ -5,10 +5,10 @@
  *   hash  = mix(salt + mix(order))          mix: the finalizer of splitmix64
  *   drawn = hash < 2^64 / n
  *
- * Identity: an event is known by its source and partition as the store names them, and by its place there, its
- *           record_order(): offset, and number of the line or element within the record. So a restart, a replay,
- *           a backfill and `tallyd verify` draw the same events, and no order of counting matters. Samples are
- *           nested: 1/100 draws only events that 1/10 draws.
+ * Identity: an event is known by its source and partition as the store names them, and by its place there,
+ *           record_order(): offset, and number of the line or element within the record. So a restart, a
+ *           replay, a backfill and `tallyd verify` draw the same events, and no order of counting matters.
+ *           Samples are nested: 1/100 draws only events that 1/10 draws.
  * Figures : a drawn event counts n times, so counts and sums are estimates in units of their own, also in the
  *           documents. A count C has the standard error sqrt(C (n - 1)), which is n sqrt(k (1 - 1/n)) of k
  *           drawn events.

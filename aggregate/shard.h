@@ -44,8 +44,8 @@ struct shard *shard_new(uint32_t number, const struct report *reports, size_t re
                         const struct shard_limits *limits);
 void shard_free(struct shard *sh);
 
-/* Sets the partition that the next events come from, and how they become documents; raw NULL: they do not. Pre:
- * raw_bytes_max > 0, unless raw is off. */
+/* Sets the partition that the next events come from, and how they become documents; raw NULL: they do not.
+ * Pre: raw_bytes_max > 0, unless raw is off. */
 void shard_set_source(struct shard *sh, const struct range *of, const struct raw *raw);
 /* Counts events in every report: in the books and, if they pass the report's filter, in their cells. It takes
  * up to SHARD_EVENTS_MAX events, so that their lookups wait for memory together: each step runs for all

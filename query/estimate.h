@@ -1,5 +1,5 @@
-/* estimate.h - the note that the figures of a report are estimates, since it counts one event in n. Every answer
- * of such a report has it: query_run.c, answer.c, ranking.c and prom_api.c call it. Nothing fails.
+/* estimate.h - the note that the figures of a report are estimates, since it counts one event in n. Every
+ * answer of such a report has it: query_run.c, answer.c, ranking.c and prom_api.c call it. Nothing fails.
  */
 #pragma once
 
