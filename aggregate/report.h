@@ -16,7 +16,7 @@
  *
  *            one line each, dimensions and measures in the user's order (that of keys and cells),
  *            conditions sorted, each once; no line for the layout of days, nor for a sample of 1/1. `given`
- *            fields of the report are made, as text (ingest/derive/derive.h).
+ *            has settings by which fields of the report are made, as text (ingest/derive/derive.h).
  * Names    : reports, sources and measures: [a-z][a-z0-9_]*; a dimension's name is its text. A measure may
  *            not have the name of a dimension.
  * Limits   : REPORT_DIMENSIONS_MAX, REPORT_MEASURES_MAX, REPORT_CONDITIONS_MAX; more is a config error.
