@@ -199,7 +199,8 @@ SYSTEM_TESTS := $(wildcard tests/system/test_*.py tests/system/test_*.sh)
 # two faster servers instead, which take minutes to build. ON_ONE names what tests tallyd beside a broker, a proxy or a clock more than
 # the server.
 ON_FERRETDB  := mongo mongo_contract mongo_fleet mongo_ttl mongo_raw_growth mongo_expire mongo_rollup mongo_top mongo_kafka mongo_passing \
-                mongo_monitoring mongo_raw mongo_prealloc mongo_peers mongo_apply mongo_raw_kafka mongo_copy
+                mongo_monitoring mongo_raw mongo_prealloc mongo_peers mongo_apply mongo_raw_kafka mongo_copy mongo_sample \
+                mongo_failover
 ON_PYTHON    := mongo_contract mongo_apply
 ON_ONE       := mongo_fleet mongo_kafka mongo_monitoring mongo_passing mongo_prealloc mongo_copy
 ON_SECANTUS  := $(filter-out $(ON_PYTHON) $(ON_ONE),$(ON_FERRETDB))

@@ -119,6 +119,11 @@ bool measure_is_additive(const struct measure *m)
     return measure_is_sum(m) && !m->is_fraction;
 }
 
+bool measure_is_scalable(const struct measure *m)
+{
+    return m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM || m->kind == MEASURE_MEAN;
+}
+
 size_t measure_column_count(const struct measure *m)
 {
     size_t sum_columns = m->is_fraction ? 2 : 1;
@@ -184,6 +189,18 @@ void measure_merge(const struct measure *m, int64_t *to, const int64_t *from)
         if (from[0] != 0 && (to[0] == 0 || compare_lasts(from, to) > 0))
             memcpy(to, from, 3 * sizeof *to);
         return;
+    }
+}
+
+void measure_scale(const struct measure *m, int64_t *columns, int64_t times)
+{
+    const size_t count = measure_column_count(m);
+    ASSERT(measure_is_scalable(m));
+    for (size_t i = 0; i < count; i++)
+        columns[i] *= times;
+    if (m->is_fraction) {
+        columns[0] += columns[1] / EVENT_SCALE;
+        columns[1] %= EVENT_SCALE;
     }
 }
 

@@ -74,9 +74,15 @@ bool measure_is_additive(const struct measure *m);
 /* Are its columns those of a count, sum or mean? */
 bool measure_is_sum(const struct measure *m);
 
+/* Is its value over one event in n, n times, an estimate of it (sample.h)? */
+bool measure_is_scalable(const struct measure *m);
+
 /* `columns`, `to`, `from`: the measure's own columns, from its first. */
 void measure_add(const struct measure *m, int64_t *columns, const struct event *ev);
 void measure_merge(const struct measure *m, int64_t *to, const int64_t *from);
+/* Makes of the columns of one event those of `times` such events. Pre: it is scalable, times <= SAMPLE_MAX
+ * (sample.h). */
+void measure_scale(const struct measure *m, int64_t *columns, int64_t times);
 /* Subtracts `from`, which was merged into `to` before. False: it cannot be inverted (min, max, last, a
  * saturated sum, a count that is too small). `to` is then partly changed. */
 bool measure_take(const struct measure *m, int64_t *to, const int64_t *from);

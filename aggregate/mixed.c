@@ -47,8 +47,23 @@ static inline void add_measure(const struct measure *m, const struct event *ev, 
     }
 }
 
+/* Counts an event that was drawn, for all that were not. */
+static void add_drawn(const struct report *r, const struct event *ev, struct cell *c)
+{
+    for (const struct measure *m = r->measures; m < r->measures + r->measure_count; m++) {
+        int64_t columns[MEASURE_COLUMNS_MAX] = {0};
+        measure_add(m, columns, ev);
+        measure_scale(m, columns, r->one_in);
+        measure_merge(m, c->value + m->column, columns);
+    }
+}
+
 void mixed_add(const struct mixed *mx, const struct report *r, const struct event *ev, struct cell *c)
 {
+    if (r->one_in > 1) {
+        add_drawn(r, ev, c);
+        return;
+    }
     const struct measure *m = r->measures, *end = m + r->measure_count;
     if (r->begins_usual) {
         c->value[0]++;

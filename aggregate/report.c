@@ -1,5 +1,6 @@
 #include "aggregate/report.h"
 
+#include "aggregate/sample.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/suggest.h"
@@ -35,7 +36,8 @@ bool report_init(struct report *r, struct slice name, int generation, struct err
         return false;
     if (generation < 1)
         return err_set(e, EX_CONFIG, "found generation %d, expected 1 or more", generation);
-    *r = (struct report){.generation = generation, .series_max = REPORT_SERIES_MAX, .is_additive = true};
+    *r = (struct report){
+        .generation = generation, .one_in = 1, .series_max = REPORT_SERIES_MAX, .is_additive = true};
     copy_name(r->name, name);
     return true;
 }
@@ -209,11 +211,34 @@ static char *write_definition(const struct report *r)
         text_printf(&out, "measure %s %s\n", r->measures[i].name, r->measures[i].expression);
     if (r->layout != LAYOUT_DAY)
         text_printf(&out, "layout %s\n", report_layout_names[r->layout]);
+    if (r->one_in > 1)
+        text_printf(&out, "sample 1/%u\n", r->one_in);
     for (const char *line = r->given, *end; line != NULL && *line != '\0'; line = end + 1) {
         end = strchr(line, '\n');
         text_printf(&out, "given %.*s\n", (int)(end - line), line);
     }
     return out.ptr;
+}
+
+/* Can each measure be estimated from a sample, with a known error? */
+static bool check_sample(const struct report *r, struct err *e)
+{
+    bool has_count = false;
+    for (size_t i = 0; i < r->measure_count; i++) {
+        const struct measure *m = &r->measures[i];
+        has_count = has_count || m->kind == MEASURE_COUNT;
+        if (!measure_is_scalable(m))
+            return err_set(
+                e, EX_CONFIG,
+                "found measure %s: %s with sample 1/%u, expected count, sum or mean: a sample does not "
+                "have the others. Put it into a report without `sample`",
+                m->name, m->expression, r->one_in);
+    }
+    return has_count ||
+           err_set(e, EX_CONFIG,
+                   "found sample 1/%u without a count, expected one: it tells how far the report's "
+                   "figures may be off",
+                   r->one_in);
 }
 
 bool report_finish(struct report *r, struct err *e)
@@ -226,6 +251,8 @@ bool report_finish(struct report *r, struct err *e)
     }
     if (r->measure_count == 0 && (!report_add_measure(r, slice_text("hits"), slice_text("count"), e) ||
                                   !report_add_measure(r, slice_text("bytes"), slice_text("sum(bytes)"), e)))
+        return false;
+    if (r->one_in > 1 && !check_sample(r, e))
         return false;
     sort_conditions(r);
     r->definition = write_definition(r);
@@ -265,6 +292,7 @@ static bool read_given(struct report *r, struct slice line)
 /* Reads one line of a definition; its first word is the kind of the rest. */
 static bool read_line(struct report *r, struct slice line, struct err *e)
 {
+    char quote[SUGGEST_QUOTE_BYTES];
     const char *space = memchr(line.ptr, ' ', line.len);
     size_t word_len = space == NULL ? line.len : (size_t)(space - line.ptr);
     struct slice word = slice_of(line.ptr, word_len), rest = slice_of(line.ptr + line.len, 0);
@@ -278,14 +306,16 @@ static bool read_line(struct report *r, struct slice line, struct err *e)
         return read_layout(r, rest, e);
     if (slice_is(word, "given"))
         return read_given(r, rest);
+    if (slice_is(word, "sample"))
+        return sample_parse(rest, &r->one_in) ||
+               err_set(e, EX_DATAERR, "found sample %s, expected 1/N", suggest_quote(rest, quote));
     const char *second = rest.len > 0 ? memchr(rest.ptr, ' ', rest.len) : NULL;
     if (slice_is(word, "measure") && second != NULL) {
         struct slice name = slice_of(rest.ptr, (size_t)(second - rest.ptr));
         struct slice expression = slice_of(second + 1, rest.len - name.len - 1);
         return know_field(PIECE_MEASURE, expression, e) && report_add_measure(r, name, expression, e);
     }
-    char quote[SUGGEST_QUOTE_BYTES];
-    return err_set(e, EX_DATAERR, "found %s, expected by, where, measure, layout or given",
+    return err_set(e, EX_DATAERR, "found %s, expected by, where, measure, layout, sample or given",
                    suggest_quote(line, quote));
 }
 

@@ -11,11 +11,12 @@
  *              measure hits count
  *              measure bytes sum(bytes)
  *              layout hour
+ *              sample 1/100
  *              given hour_of_day Europe/Berlin
  *
  *            one line each, dimensions and measures in the user's order (that of keys and cells),
- *            conditions sorted, each once; no line for the layout of days. `given` has settings by which
- *            fields of the report are made, as text (ingest/derive/derive.h).
+ *            conditions sorted, each once; no line for the layout of days, nor for a sample of 1/1. `given`
+ *            has settings by which fields of the report are made, as text (ingest/derive/derive.h).
  * Names    : reports, sources and measures: [a-z][a-z0-9_]*; a dimension's name is its text. A measure may
  *            not have the name of a dimension.
  * Limits   : REPORT_DIMENSIONS_MAX, REPORT_MEASURES_MAX, REPORT_CONDITIONS_MAX; more is a config error.
@@ -43,6 +44,7 @@ struct report {
     char name[REPORT_NAME_BYTES];
     int generation;
     enum report_layout layout;
+    uint32_t one_in;             /* it counts one event in so many, so many times (sample.h) */
     uint32_t series_max;         /* most series; further ones count in `other`. Not part of the identity */
     int64_t keep_ms[SPAN_COUNT]; /* life of time buckets (keep.h); 0: for ever. Not part of the identity */
     size_t dimension_count, measure_count, condition_count;
@@ -67,8 +69,8 @@ bool report_add_measure(struct report *r, struct slice name, struct slice expres
                         struct err *e) MUST_CHECK;
 /* Sets the settings of its fields: lines that each end with a line feed. Pre: it has none yet. */
 void report_set_given(struct report *r, struct slice lines);
-/* Call it after the last piece: checks the whole and writes the definition. Without measures the report gets
- * hits and bytes. */
+/* Call it after the last piece, when layout and one_in are set: checks the whole and writes the definition.
+ * Without measures the report gets hits and bytes. */
 bool report_finish(struct report *r, struct err *e) MUST_CHECK;
 /* Reads a stored definition; the inverse of report_finish(). False: EX_DATAERR, report_finish() writes no
  * such definition; *r is then empty. */

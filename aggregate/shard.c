@@ -3,6 +3,7 @@
 #include "aggregate/dimension.h"
 #include "aggregate/mixed.h"
 #include "aggregate/raw_document.h"
+#include "aggregate/sample.h"
 #include "base/check.h"
 #include "base/civil.h"
 #include "base/mem.h"
@@ -28,6 +29,7 @@ struct slot {
 };
 
 struct table {
+    bool is_selective;    /* some events may not pass() */
     bool counts_and_sums; /* fast path: the measures are a count and a sum of status or bytes */
     int plain_field;      /* the field, if it is the only dimension; -1: other dimensions */
     struct series *only;  /* the series of a report without dimensions; NULL: none yet */
@@ -57,6 +59,8 @@ struct shard {
     uint64_t events;       /* events of the open batch that are not in the books yet */
     bool taken;            /* shard_take_books() was called since the last seal */
     const struct raw *raw; /* NULL: events are only counted */
+    bool draws;            /* a report has a sample, so `salt` is set */
+    uint64_t salt;         /* of the partition that events come from: sample_salt() */
     struct text raw_prefix;
 };
 
@@ -86,7 +90,8 @@ static void table_init(struct table *t, const struct report *r)
 {
     bool is_plain = r->dimension_count == 1 && r->dimensions[0].kind == DIMENSION_FIELD;
     uint64_t cell_ms = (uint64_t)report_cell_ms(r), end_ms = ((uint64_t)UINT32_MAX + 1) * cell_ms;
-    *t = (struct table){.counts_and_sums = r->begins_usual && r->measure_count == 2,
+    *t = (struct table){.is_selective = r->condition_count > 0 || r->one_in > 1,
+                        .counts_and_sums = r->begins_usual && r->measure_count == 2 && r->one_in == 1,
                         .plain_field = is_plain ? (int)r->dimensions[0].field : -1,
                         .slot_mask = SLOTS_MIN - 1,
                         .cell_mask = SLOTS_MIN - 1,
@@ -106,7 +111,7 @@ struct shard *shard_new(uint32_t number, const struct report *reports, size_t re
     sh->limits = *limits;
     arena_init(&sh->keys, ARENA_CHUNK_BYTES);
     sh->tables = xcalloc(report_count, sizeof *sh->tables);
-    for (size_t i = 0; i < report_count; i++)
+    for (size_t i = 0; i<report_count; sh->draws |= reports[i++].one_in> 1)
         table_init(&sh->tables[i], &reports[i]);
     part_init(&sh->parts[0], number, reports, report_count);
     part_init(&sh->parts[1], number, reports, report_count);
@@ -257,13 +262,13 @@ static inline struct cell *find_cell(struct table *t, const struct report *r, st
     return other_cell(t, cells, s, time, report_cell_values(r));
 }
 
-static inline bool passes(const struct report *r, const struct event *ev)
+static inline bool passes(const struct report *r, const struct event *ev, uint64_t salt)
 {
     for (size_t i = 0; i < r->condition_count; i++) {
         if (!condition_holds(&r->conditions[i], ev))
             return false;
     }
-    return true;
+    return r->one_in == 1 || sample_draws(salt, ev->order, r->one_in);
 }
 
 /* The time before which events are late. */
@@ -315,9 +320,10 @@ static inline struct slice key_of(const struct table *t, const struct report *r,
 }
 
 /* Does the report count the event? If not, notes why for the books. */
-static inline bool is_let_in(struct table *t, const struct report *r, const struct event *ev, int64_t late_ms)
+static inline bool is_let_in(struct table *t, const struct report *r, const struct event *ev, int64_t late_ms,
+                             uint64_t salt)
 {
-    if (UNLIKELY(r->condition_count > 0) && !passes(r, ev)) {
+    if (UNLIKELY(t->is_selective) && !passes(r, ev, salt)) {
         t->filtered++;
         return false;
     }
@@ -337,7 +343,7 @@ static APART size_t start_passages(struct shard *sh, size_t report, const struct
     int64_t late_ms = late_before(sh, report);
     struct passage *p = passages;
     for (const struct event *ev = events; ev < events + count; ev++) {
-        if (!is_let_in(t, r, ev, late_ms))
+        if (!is_let_in(t, r, ev, late_ms, sh->salt))
             continue;
         p->ev = ev;
         p->time = time_of(t, ev);
@@ -394,24 +400,20 @@ static APART void add_to_only(struct shard *sh, size_t report, const struct even
         t->only = find_series(sh, report, t, &(struct passage){.key = {"", 0}});
     int64_t late_ms = late_before(sh, report);
     for (const struct event *ev = events; ev < events + count; ev++) {
-        if (is_let_in(t, r, ev, late_ms))
+        if (is_let_in(t, r, ev, late_ms, sh->salt))
             add_measures(t, r, &mx, ev, find_cell(t, r, cells, t->only, time_of(t, ev)));
     }
 }
 
-void shard_set_raw(struct shard *sh, const struct raw *raw, const struct range *of)
+void shard_set_source(struct shard *sh, const struct range *of, const struct raw *raw)
 {
     bool is_on = raw != NULL && raw->kind != RAW_OFF;
     ASSERT(!is_on || sh->limits.raw_bytes_max > 0);
     sh->raw = is_on ? raw : NULL;
     if (is_on)
         raw_document_prefix(&sh->raw_prefix, of->source, of->partition);
-}
-
-static void add_raw(struct shard *sh, const struct event *events, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        raw_document_add(&sh->open->raw, sh->raw, text_slice(&sh->raw_prefix), &events[i]);
+    if (UNLIKELY(sh->draws))
+        sh->salt = sample_salt(of->source, of->partition);
 }
 
 void shard_add(struct shard *sh, const struct event *events, size_t count)
@@ -419,8 +421,8 @@ void shard_add(struct shard *sh, const struct event *events, size_t count)
     struct passage passages[SHARD_EVENTS_MAX];
     ASSERT(count <= SHARD_EVENTS_MAX);
     sh->events += count;
-    if (UNLIKELY(sh->raw != NULL))
-        add_raw(sh, events, count);
+    for (size_t i = 0; UNLIKELY(sh->raw != NULL) && i < count; i++)
+        raw_document_add(&sh->open->raw, sh->raw, text_slice(&sh->raw_prefix), &events[i]);
     for (size_t i = 0; i < sh->report_count; i++) {
         if (sh->reports[i].dimension_count == 0) {
             add_to_only(sh, i, events, count);

@@ -10,7 +10,8 @@
  *           touches one slot, one series and one cell. Other events go through the cell index.
  * Seal    : shard_seal() swaps out all cells. Series stay, so that a known series costs nothing in the next
  *           batch. Two parts exist: while the writer applies one, the other fills.
- * Raw     : after shard_set_raw(), the open part also takes each event as a document.
+ * Raw     : if the source has `raw`, the open part also takes each event as a document.
+ * Sample  : a report with `sample` counts the events that sample.h draws, and filters the others out.
  * Limits  : cells_max per report and batch, series_max per report, key_bytes_max, sketch_bytes_max,
  *           raw_bytes_max; shard_is_full() asks for a seal once a limit is reached, so a block of lines may
  *           overshoot it.
@@ -43,9 +44,9 @@ struct shard *shard_new(uint32_t number, const struct report *reports, size_t re
                         const struct shard_limits *limits);
 void shard_free(struct shard *sh);
 
-/* Sets how the next events become documents, and the partition that they come from. NULL: they do not. Pre:
- * raw_bytes_max > 0, unless raw is off. */
-void shard_set_raw(struct shard *sh, const struct raw *raw, const struct range *of);
+/* Sets the partition that the next events come from, and how they become documents; raw NULL: they do not.
+ * Pre: raw_bytes_max > 0, unless raw is off. */
+void shard_set_source(struct shard *sh, const struct range *of, const struct raw *raw);
 /* Counts events in every report: in the books and, if they pass the report's filter, in their cells. It takes
  * up to SHARD_EVENTS_MAX events, so that their lookups wait for memory together: each step runs for all
  * events and prefetches what the next step reads. That is three times as fast as one by one. */

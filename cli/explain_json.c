@@ -92,6 +92,8 @@ static void write_report(const struct explained *a, const struct report *r, stru
         text_fini(&condition);
     } else {
         write_series(a, r, out);
+        if (r->one_in > 1)
+            text_printf(out, ",\"sample\":%u", r->one_in);
     }
     text_putc(out, '}');
 }

@@ -115,6 +115,8 @@ static void print_report(const struct explained *a, const struct report *r, stru
         condition_print(fails, out);
     } else {
         text_puts(out, "counts it");
+        if (r->one_in > 1)
+            text_printf(out, ", if it is drawn (sample: 1/%u), %u times", r->one_in, r->one_in);
         print_series(a, r, out);
         for (size_t i = 0; i < r->measure_count; i++)
             text_printf(out, "%s %s %s", i == 0 ? ":" : ",", r->measures[i].name,

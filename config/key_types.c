@@ -1,5 +1,6 @@
 /* The table of key types, and how each of them parses, prints and describes a value. */
 #include "aggregate/keep.h"
+#include "aggregate/sample.h"
 #include "base/civil.h"
 #include "base/mem.h"
 #include "base/suggest.h"
@@ -259,6 +260,20 @@ static void print_preallocate(const struct key *k, const void *base, struct text
         text_puts(out, one_in == CONFIG_PREALLOCATE_AUTO ? "auto" : "off");
 }
 
+static bool parse_sample(const struct key *k, struct slice text, void *base, struct err *e)
+{
+    uint32_t one_in;
+    if (!sample_parse(text, &one_in))
+        return refuse(k, text, "", e);
+    put_number(k, base, one_in);
+    return true;
+}
+
+static void print_sample(const struct key *k, const void *base, struct text *out)
+{
+    text_printf(out, "1/%" PRId64, get_number(k, base));
+}
+
 static bool parse_time(const struct key *k, struct slice text, void *base, struct err *e)
 {
     (void)k;
@@ -488,6 +503,7 @@ const struct key_traits keys_types[] = {
     [KEY_TOPIC] = STRING(address_is_topic, "a-z, A-Z, 0-9, ., _ and -, at most " TEXT_OF(KAFKA_TOPIC_MAX)),
     [KEY_START] = FORM(start, "earliest, latest or a time such as 2026-11-21T10:00:00Z"),
     [KEY_PREALLOCATE] = FORM(preallocate, "auto, off, or a chance such as 1/500000"),
+    [KEY_SAMPLE] = FORM(sample, "1/1 to 1/" TEXT_OF(SAMPLE_MAX)),
     [KEY_TIME] = FORM(time, "broker, or a JSON pointer such as /@timestamp"),
     [KEY_METRIC] = FORM(metric, "the name of a member"),
     [KEY_RAW_W] = FORM(raw_w, RAW_W_EXPECTED),

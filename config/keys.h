@@ -33,6 +33,7 @@ enum key_type {
     KEY_TOPIC,
     KEY_START,
     KEY_PREALLOCATE,
+    KEY_SAMPLE,
     KEY_TIME,
     KEY_METRIC,
     KEY_RAW_W,

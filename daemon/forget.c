@@ -379,6 +379,7 @@ static bool with_worker(struct recounting *rc, bool (*fn)(struct recounting *rc,
                                        .abandon = &abandon};
     worker_init(&worker, 0, &lanes, rc->store->reports, rc->store->report_count, &own);
     worker_set_decode(&worker, rc->forget->decode, rc->forget->constants);
+    shard_set_source(worker.lane.shard, &rc->forget->position->range, NULL);
     rc->worker = &worker;
     bool good = fn(rc, e);
     worker_fini(&worker);

@@ -278,6 +278,8 @@ bool eval_run(struct store *st, const struct eval_question *q, struct eval_answe
     natives_init(&a->natives, q->limits.sketches_max);
     fe.has_holes = a->has_holes = arena_add(&a->arena, st->report_count * sizeof *a->has_holes);
     memset(a->has_holes, 0, st->report_count * sizeof *a->has_holes);
+    fe.is_read = a->is_read = arena_add(&a->arena, st->report_count * sizeof *a->is_read);
+    memset(a->is_read, 0, st->report_count * sizeof *a->is_read);
     struct node *n = parse_expression(q->text, &a->arena, e);
     bool good =
         n != NULL && count_steps(q, &fe.step_count, e) && node_eval(&fe, n, &nothing_around, &a->vector, e);

@@ -462,6 +462,7 @@ static bool read_report(const struct reading *rd, struct select *select, size_t 
         bool matches;
         good = select_label(select, METRIC_LABEL, slice_text(metric.name), &matches, e) &&
                (!matches || read_metric(*rd, select, report, &metric, out, e));
+        rd->fetch->is_read[report] |= matches;
         rd->fetch->has_holes[report] |= good && matches && has_hole(rd->fetch->natives, out, first);
     }
     return good;

@@ -260,6 +260,8 @@ static void write_help(const struct report *r, size_t measure, struct text *out)
     for (size_t d = 0; d < r->dimension_count; d++)
         text_printf(&help, "%s%s", d > 0 ? ", " : " by ", r->dimensions[d].name);
     text_printf(&help, ": %s", r->measures[measure].expression);
+    if (r->one_in > 1)
+        text_printf(&help, ", estimated from one event in %u", r->one_in);
     text_json(out, text_slice(&help));
     text_fini(&help);
 }

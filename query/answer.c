@@ -1,6 +1,7 @@
 #include "query/answer.h"
 
 #include "aggregate/dimension.h"
+#include "query/estimate.h"
 
 #include <inttypes.h>
 
@@ -142,15 +143,24 @@ static size_t write_csv(const struct answer *a, bool is_raw, size_t bytes_max, s
     return a->row_count;
 }
 
-static void write_notes(const struct answer *a, struct text *out)
+static void add_note(struct text *note, size_t *count, struct text *out)
+{
+    if (note->len == 0)
+        return;
+    text_puts(out, (*count)++ == 0 ? ",\"notes\":[" : ",");
+    text_json(out, text_slice(note));
+    text_clear(note);
+}
+
+void answer_notes(const struct answer *a, struct text *out)
 {
     struct text note = {0};
+    size_t count = 0;
+    estimate_note(a->report, &note);
+    add_note(&note, &count, out);
     missed_note(&a->missed, slice_text(a->report->name), &note);
-    if (note.len > 0) {
-        text_puts(out, ",\"notes\":[");
-        text_json(out, text_slice(&note));
-        text_putc(out, ']');
-    }
+    add_note(&note, &count, out);
+    text_puts(out, count > 0 ? "]" : "");
     text_fini(&note);
 }
 
@@ -174,7 +184,7 @@ static void write_json_head(const struct answer *a, struct text *out)
         text_printf(out, ",\"tz\":\"%s\"", a->zone->name);
     text_printf(out, ",\"from\":\"%s\"", zone_iso(a->zone, a->from_ms, iso));
     text_printf(out, ",\"to\":\"%s\"", zone_iso(a->zone, a->to_ms, iso));
-    write_notes(a, out);
+    answer_notes(a, out);
 }
 
 void answer_series(const struct answer *a, size_t row, struct text *out)

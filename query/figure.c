@@ -1,5 +1,6 @@
 #include "query/figure.h"
 
+#include "aggregate/sample.h"
 #include "ingest/decimal.h"
 #include "query/unknown.h"
 
@@ -29,6 +30,11 @@ static bool cut(struct slice text, const char *mark, struct slice *before, struc
     *before = trim(slice_of(text.ptr, (size_t)(at - text.ptr)));
     *behind = trim(slice_of(at + len, text.len - (size_t)(at - text.ptr) - len));
     return true;
+}
+
+static bool has_error(const struct report *r, size_t measure)
+{
+    return r->one_in > 1 && r->measures[measure].kind == MEASURE_COUNT;
 }
 
 static bool find_measure(struct figure *f, const struct report *r, struct slice name)
@@ -66,6 +72,10 @@ static bool parse_call(struct figure *f, const struct report *r, struct slice na
         f->kind = FIGURE_SHARE;
         if (!cut(inside, "<=", &of, &number) || decimal_parse(number, &f->at) != DECIMAL_OK)
             return false;
+    } else if (slice_is(name, "error")) {
+        f->kind = FIGURE_ERROR;
+        f->at = r->one_in;
+        return find_measure(f, r, of) && has_error(r, f->measure);
     } else {
         f->kind = FIGURE_QUANTILE;
         if (name.len < 2 || name.ptr[0] != 'p' ||
@@ -115,8 +125,13 @@ bool figure_usual(struct figure *f, const struct report *r, size_t measure, size
 {
     const struct measure *m = &r->measures[measure];
     const bool is_histogram = m->kind == MEASURE_HISTOGRAM;
-    if (i >= (is_histogram ? FIGURE_USUAL : 1))
+    if (i >= (is_histogram ? FIGURE_USUAL : has_error(r, measure) ? 2 : 1))
         return false;
+    if (!is_histogram && i == 1) {
+        *f = (struct figure){.kind = FIGURE_ERROR, .measure = measure, .at = r->one_in};
+        snprintf(f->name, sizeof f->name, "error(%s)", m->name);
+        return true;
+    }
     *f = (struct figure){.kind = is_histogram ? FIGURE_QUANTILE : FIGURE_VALUE, .measure = measure};
     if (is_histogram) {
         f->at = usual_quantiles[i];
@@ -155,6 +170,10 @@ static bool histogram_figure(const struct figure *f, const struct measure *m, co
 bool figure_value(const struct figure *f, const struct measure *m, const int64_t *columns,
                   const union sketch *s, int128 *value)
 {
+    if (f->kind == FIGURE_ERROR) {
+        *value = (int128)sample_error(columns[0], (uint32_t)f->at) * EVENT_SCALE;
+        return true;
+    }
     if (m->kind == MEASURE_HISTOGRAM && f->kind != FIGURE_VALUE && f->kind != FIGURE_MEAN)
         return histogram_figure(f, m, &s->histogram, value);
     if (m->kind != MEASURE_DISTINCT || f->kind == FIGURE_COUNT)
@@ -165,7 +184,7 @@ bool figure_value(const struct figure *f, const struct measure *m, const int64_t
 
 bool figure_is_amount(const struct figure *f, const struct measure *m)
 {
-    return f->kind == FIGURE_COUNT ||
+    return f->kind == FIGURE_COUNT || f->kind == FIGURE_ERROR ||
            (f->kind == FIGURE_VALUE &&
             (m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM || m->kind == MEASURE_DISTINCT));
 }

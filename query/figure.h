@@ -7,8 +7,10 @@
  *   min(latency) max(latency)          a histogram: at most 2.2 % off
  *   mean(latency) count(latency)       a histogram: exact, of the events with the field
  *   count(visitors)                    a distinct count: the events with the field
+ *   error(hits)                        a count of a report with `sample`: the standard error of the estimate
  *
- * The bare name of a histogram stands for FIGURE_USUAL of them. Without an event, figures of a histogram are
+ * The bare name of a histogram stands for FIGURE_USUAL of them, that of a count of a sample for its value and
+ * error. Without an event, figures of a histogram are
  * absent, but for its count.
  */
 #pragma once
@@ -26,13 +28,14 @@ enum figure_kind {
     FIGURE_MIN,
     FIGURE_MAX,
     FIGURE_QUANTILE,
-    FIGURE_SHARE
+    FIGURE_SHARE,
+    FIGURE_ERROR
 };
 
 struct figure {
     enum figure_kind kind;
     size_t measure; /* index in the report */
-    int64_t at;     /* in units of 1/EVENT_SCALE: the quantile, or the limit of a share */
+    int64_t at; /* the quantile or the limit of a share, in units of 1/EVENT_SCALE; for an error: one_in */
     char name[FIGURE_NAME_BYTES];
 };
 

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "query/bound.h"
 #include "query/cached_ranking.h"
+#include "query/estimate.h"
 #include "query/hint.h"
 #include "query/match.h"
 #include "query/top.h"
@@ -203,6 +204,7 @@ bool query_run(struct store *st, const struct query *q, struct text *out, struct
     *stats = (struct query_stats){0};
     if (!bound_fill(&b, e))
         return false;
+    stats->report = b.answer.report;
     struct filling filling = {.a = &b.answer, .sketches_max = q->limits.sketches_max, .memory = st->memory};
     arena_init(&filling.sketch_memory, SKETCHES_CHUNK_BYTES);
     top_init(&top, &b.answer, q->limits.sketches_max, st->memory);
@@ -249,9 +251,14 @@ void query_explain(const struct query *q, const struct query_stats *stats, struc
 
 void query_note(const struct query *q, const struct query_stats *stats, struct text *out)
 {
-    if (stats->missed.sources == 0)
-        return;
-    text_puts(out, "note: ");
-    missed_note(&stats->missed, q->report, out);
-    text_putc(out, '\n');
+    struct text note = {0};
+    if (stats->report != NULL)
+        estimate_note(stats->report, &note);
+    if (note.len > 0)
+        text_printf(out, "note: %s\n", note.ptr);
+    text_clear(&note);
+    missed_note(&stats->missed, q->report, &note);
+    if (note.len > 0)
+        text_printf(out, "note: %s\n", note.ptr);
+    text_fini(&note);
 }

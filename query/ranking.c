@@ -18,7 +18,8 @@ struct ranking {
     struct match match;
     struct top now, before;
     bool has_before;
-    int64_t before_ms;                                                     /* start of the period before */
+    bool has_error;    /* the value is a count of a sample, and the second figure its error */
+    int64_t before_ms; /* start of the period before */
     int64_t total[MEASURE_COLUMNS_MAX], total_before[MEASURE_COLUMNS_MAX]; /* columns of all series */
     union sketch total_sketch, total_sketch_before;
 };
@@ -187,6 +188,17 @@ static void write_figures(const struct ranking *r, size_t row, const char *const
     write_value(is_there, value, absent, out);
 }
 
+/* Write the standard error of a row's value, behind its `lead`, if the value is an estimate that has one. */
+static void write_error(const struct ranking *r, size_t row, const char *lead, struct text *out)
+{
+    int128 value = 0;
+    if (!r->has_error)
+        return;
+    bool is_there = answer_value(&r->bound.answer, row, 1, &value);
+    text_puts(out, lead);
+    write_value(is_there, value, "", out);
+}
+
 /* Is the answer longer than it may be? bound_check_bytes() says so then. */
 static bool is_long(const struct ranking *r, size_t before, const struct text *out)
 {
@@ -201,13 +213,14 @@ static void write_csv(const struct ranking *r, struct text *out)
     const struct answer *a = &r->bound.answer;
     for (size_t d = 0; d < a->report->dimension_count; d++)
         text_printf(out, "%s,", a->report->dimensions[d].name);
-    text_puts(out, "value,share,before\n");
+    text_printf(out, "value,share,before%s\n", r->has_error ? ",error" : "");
     for (size_t row = 0; row < a->row_count && !is_long(r, before, out); row++) {
         for (size_t d = 0; d < a->report->dimension_count; d++) {
             (is_raw ? text_csv : text_csv_cell)(out, answer_dimension(a, row, d));
             text_putc(out, ',');
         }
         write_figures(r, row, (const char *const[]){"", ",", ","}, "", out);
+        write_error(r, row, ",", out);
         text_putc(out, '\n');
     }
 }
@@ -218,6 +231,7 @@ static void write_series(const struct ranking *r, size_t row, struct text *out)
     text_puts(out, "{\"series\":");
     answer_series(a, row, out);
     write_figures(r, row, (const char *const[]){",\"value\":", ",\"share\":", ",\"before\":"}, "null", out);
+    write_error(r, row, ",\"error\":", out);
     text_putc(out, '}');
 }
 
@@ -251,6 +265,7 @@ static void write_json(const struct ranking *r, struct text *out)
     } else {
         text_puts(out, "null");
     }
+    answer_notes(a, out);
     text_puts(out, ",\"series\":[");
     for (size_t row = 0; row < a->row_count && !is_long(r, before, out); row++) {
         text_puts(out, row > 0 ? "," : "");
@@ -265,7 +280,8 @@ static bool bind(struct ranking *r, struct err *e)
     ASSERT(r->bound.query->top > 0);
     if (!bound_fill(&r->bound, e))
         return false;
-    if (a->figure_count > 1)
+    r->has_error = a->figure_count == 2 && a->figures[1].kind == FIGURE_ERROR;
+    if (a->figure_count > 1 && !r->has_error)
         return err_set(e, EX_USAGE, "measure: found all, expected one: series are ranked by one measure");
     bound_widen(&r->bound);
     r->before_ms = a->from_ms - (a->to_ms - a->from_ms);

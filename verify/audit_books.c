@@ -214,17 +214,18 @@ static bool add_book(void *context, const char *source, const char *partition, c
     return true;
 }
 
-static void judge_total(struct audit *a, const struct totals *t, const char *what, int64_t books,
-                        int128 cells, bool are_all)
+/* `books`: the events of the books, each as often as it counts. */
+static void judge_total(struct audit *a, const struct totals *t, const char *what, int128 books, int128 cells,
+                        bool are_all)
 {
-    char number[NUMBER_BYTES];
+    char number[NUMBER_BYTES], counted[NUMBER_BYTES];
     a->compared++;
     if (cells == books || (!are_all && cells < books))
         return;
     struct text *said = audit_find(a);
     if (said != NULL)
-        text_printf(said, "%s: %s: the books have %" PRId64 " events, its months %s%s\n", t->report, what,
-                    books, number_text(cells * EVENT_SCALE, number),
+        text_printf(said, "%s: %s: the books have %s events, its months %s%s\n", t->report, what,
+                    number_text(books * EVENT_SCALE, counted), number_text(cells * EVENT_SCALE, number),
                     are_all ? "" : ", though some have expired");
 }
 
@@ -258,7 +259,7 @@ bool audit_totals(struct audit *a, size_t report, struct err *e)
                               .measures = (uint32_t)1 << count};
     if (!store_scan(a->store, &scan, add_cell, &t, &stats, e))
         return false;
-    judge_total(a, &t, "counted", t.counted, t.sum, scan.from_ms == 0);
+    judge_total(a, &t, "counted", (int128)t.counted * r->one_in, t.sum, scan.from_ms == 0);
     judge_total(a, &t, "in the series " STORE_OTHER_KEY, t.to_other, t.other, scan.from_ms == 0);
     return true;
 }

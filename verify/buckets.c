@@ -316,7 +316,8 @@ static int128 sum_column(const struct recount_cells *cells, size_t column)
     return sum;
 }
 
-/* In total, the store must exceed the recount by as many events as the books do. */
+/* In total, the store must exceed the recount by as many events as the books do, each as often as it counts
+ * (sample.h). */
 static void compare_missing(struct comparison *c, const struct verify_missing *missing, bool are_all)
 {
     const struct report *r = c->recount->report;
@@ -328,7 +329,9 @@ static void compare_missing(struct comparison *c, const struct verify_missing *m
         return;
     int128 sum =
         sum_column(&c->stored, r->measures[m].column) - sum_column(&c->recounted, r->measures[m].column);
-    bool is_good = sum <= missing->events && (!are_all || sum >= missing->events - missing->late);
+    const int128 times = r->one_in;
+    bool is_good =
+        sum <= times * missing->events && (!are_all || sum >= times * (missing->events - missing->late));
     c->v->compared++;
     if (!is_good && verify_differs(c->v))
         fprintf(c->v->out,

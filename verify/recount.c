@@ -2,6 +2,7 @@
 
 #include "aggregate/batch.h"
 #include "aggregate/dimension.h"
+#include "aggregate/sample.h"
 #include "base/check.h"
 #include "base/mem.h"
 
@@ -139,10 +140,10 @@ static uint32_t series_of(struct recount *rc, struct slice key)
 }
 
 /* Add to two columns: whole units, rounded down, and the remainder. */
-static void add_decimal(int64_t *columns, int64_t number)
+static void add_decimal(int64_t *columns, int128 number)
 {
-    columns[1] += number % EVENT_SCALE;
-    columns[0] = value_add(columns[0], number / EVENT_SCALE);
+    columns[1] += (int64_t)(number % EVENT_SCALE);
+    columns[0] = value_add(columns[0], (int64_t)(number / EVENT_SCALE));
     while (columns[1] < 0 || columns[1] >= EVENT_SCALE) {
         int64_t carry = columns[1] < 0 ? -1 : 1;
         columns[0] = value_add(columns[0], carry);
@@ -150,8 +151,10 @@ static void add_decimal(int64_t *columns, int64_t number)
     }
 }
 
-/* Add a number as the measures are defined. The recount does not use the code that it judges. */
-static void add_number(const struct measure *m, int64_t *columns, const struct event *ev, int64_t number)
+/* Add a number as the measures are defined, and sums and counts `times` over. The recount does not use the
+ * code that it judges. */
+static void add_number(const struct measure *m, int64_t *columns, const struct event *ev, int64_t number,
+                       int64_t times)
 {
     int64_t shifted = number >= 0 ? number + 1 : number, at = ev->at_ms + 1;
     bool is_decimal = field_scale(m->field) != 1;
@@ -161,13 +164,13 @@ static void add_number(const struct measure *m, int64_t *columns, const struct e
         break;
     case MEASURE_MEAN:
     case MEASURE_HISTOGRAM:
-        columns[is_decimal ? 2 : 1]++;
+        columns[is_decimal ? 2 : 1] += times;
         /* fall through */
     case MEASURE_SUM:
         if (is_decimal)
-            add_decimal(columns, number);
+            add_decimal(columns, (int128)number * times);
         else
-            columns[0] = value_add(columns[0], number);
+            columns[0] = value_add(columns[0], number * times);
         break;
     case MEASURE_MIN:
         columns[0] = columns[0] == 0 || shifted < columns[0] ? shifted : columns[0];
@@ -207,24 +210,26 @@ static void add_observations(struct recount *rc, const struct event *ev, uint32_
     }
 }
 
-bool recount_add(struct recount *rc, const struct event *ev)
+bool recount_add(struct recount *rc, const struct event *ev, uint64_t salt)
 {
     const struct report *r = rc->report;
     for (size_t i = 0; i < r->condition_count; i++) {
         if (!condition_holds(&r->conditions[i], ev))
             return false;
     }
+    if (r->one_in > 1 && !sample_draws(salt, ev->order, r->one_in))
+        return false;
     uint32_t series = series_of(
         rc, dimension_key(r->dimensions, r->dimension_count, ev, rc->dimension_bytes_max, rc->scratch));
     struct recount_cell *c = recount_cells_get(&rc->cells, series, span_floor(report_cell(r), ev->at_ms));
     for (size_t i = 0; i < r->measure_count; i++) {
         const struct measure *m = &r->measures[i];
         if (m->kind == MEASURE_COUNT)
-            c->columns[m->column] = value_add(c->columns[m->column], 1);
+            c->columns[m->column] = value_add(c->columns[m->column], r->one_in);
         else if (m->kind == MEASURE_DISTINCT)
             c->columns[m->column] += event_has(ev, m->dimension.field);
         else if (event_has_number(ev, m->field))
-            add_number(m, c->columns + m->column, ev, ev->number[m->field]);
+            add_number(m, c->columns + m->column, ev, ev->number[m->field], r->one_in);
     }
     add_observations(rc, ev, series);
     return true;

@@ -2,8 +2,8 @@
  * with the store.
  *
  * The recount shares with the counting path only the definitions of event and series (decoder, filter,
- * dimension): no shard, batch, store or threads. The same kind of table also takes what a scan of the store
- * returns, so that the two can be compared cell by cell.
+ * sample, dimension): no shard, batch, store or threads. The same kind of table also takes what a scan of the
+ * store returns, so that the two can be compared cell by cell.
  *
  * Memory: 16 bytes a cell and 8 a column in tables at most 3/4 full, three of them while a report is
  *         compared, and the keys: about half a GiB for five million cells of two columns each. A histogram or
@@ -62,8 +62,9 @@ struct recount {
 
 void recount_init(struct recount *rc, const struct report *report, size_t dimension_bytes_max);
 void recount_fini(struct recount *rc);
-/* True if the event passed the report's filter. */
-bool recount_add(struct recount *rc, const struct event *ev);
+/* True if the event passed the report's filter, and is drawn if the report has a sample. `salt`: that of the
+ * event's partition (aggregate/sample.h). */
+bool recount_add(struct recount *rc, const struct event *ev, uint64_t salt);
 /* The series of a key; UINT32_MAX: there is none. */
 uint32_t recount_series(const struct recount *rc, struct slice key);
 /* Merge the cells from from_ms on into time buckets of a longer resolution. Pre: the table is empty. */

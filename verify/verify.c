@@ -1,6 +1,7 @@
 #include "verify/verify.h"
 
 #include "aggregate/batch.h"
+#include "aggregate/sample.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "base/show.h"
@@ -161,7 +162,8 @@ static void recount_one(struct verify_part *b, const struct event *ev, struct re
         if (!is_event_counted(b, r, offset, ev->at_ms))
             continue;
         ++*books_report(&b->recounted, r, BOOK_REPORT_PARSED);
-        ++*books_report(&b->recounted, r, recount_add(&v->recounts[r], ev) ? BOOK_COUNTED : BOOK_FILTERED);
+        ++*books_report(&b->recounted, r,
+                        recount_add(&v->recounts[r], ev, b->salt) ? BOOK_COUNTED : BOOK_FILTERED);
     }
 }
 
@@ -282,7 +284,9 @@ static void compare_books(struct verify_part *b, bool less_may_be)
 bool verify_begin(struct verify_part *b, struct verify *v, const struct position *position, struct err *e)
 {
     size_t count = v->store->report_count;
-    *b = (struct verify_part){.v = v, .range = &position->range};
+    *b = (struct verify_part){.v = v,
+                              .range = &position->range,
+                              .salt = sample_salt(position->range.source, position->range.partition)};
     b->since = xcalloc(count, sizeof *b->since);
     b->until = xcalloc(count, sizeof *b->until);
     for (size_t r = 0; r < count; r++)

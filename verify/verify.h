@@ -68,6 +68,7 @@ struct verify_stretch {
 struct verify_part {
     struct verify *v;
     const struct range *range;
+    uint64_t salt; /* of its events: sample_salt() */
     struct books stored, recounted;
     int64_t begun;          /* offset from which its own books count; only reports count before it */
     int64_t *since, *until; /* by report; since -1: the report does not count this source */

@@ -135,6 +135,8 @@ static void write_figures(const struct report *r, bool expressions, struct text 
     const char *comma = "";
     for (size_t m = 0; m < r->measure_count; m++) {
         for (size_t i = 0; figure_usual(&f, r, m, i); i++, comma = ",") {
+            if (f.kind == FIGURE_ERROR)
+                continue;
             text_puts(out, comma);
             text_json(out, slice_text(expressions ? r->measures[m].expression : f.name));
         }
@@ -154,7 +156,10 @@ static void write_report(const struct report *r, struct text *out)
     write_figures(r, false, out);
     text_puts(out, "],\"expressions\":[");
     write_figures(r, true, out);
-    text_puts(out, "]}");
+    text_putc(out, ']');
+    if (r->one_in > 1)
+        text_printf(out, ",\"sample\":%u", r->one_in);
+    text_putc(out, '}');
 }
 
 /* Fails if there are parameters, for paths that take none. */

@@ -7,6 +7,7 @@
 #include "prom/list.h"
 #include "prom/parse.h"
 #include "prom/write.h"
+#include "query/estimate.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -156,6 +157,20 @@ static bool note_missed(struct call *c, const struct eval_question *q, const str
     return good;
 }
 
+/* Figures of a sample are estimates, of a range and of an instant. */
+static void note_estimates(struct call *c, const struct eval_answer *a)
+{
+    for (size_t r = 0; r < c->store->report_count; r++) {
+        struct text note = {0};
+        if (!a->is_read[r] || c->store->reports[r].one_in == 1)
+            continue;
+        estimate_note(&c->store->reports[r], &note);
+        text_putc(&c->notes, ',');
+        text_json(&c->notes, text_slice(&note));
+        text_fini(&note);
+    }
+}
+
 static bool evaluate(struct call *c, struct eval_question *q, struct err *e)
 {
     struct eval_answer a;
@@ -171,6 +186,7 @@ static bool evaluate(struct call *c, struct eval_question *q, struct err *e)
         return false;
     c->is_cut = a.is_cut;
     c->limit = "";
+    note_estimates(c, &a);
     bool good = note_missed(c, q, &a, e);
     if (good && !write_answer(&a, c->limits.bytes_max, c->out))
         good = err_set(e, EX_UNAVAILABLE,

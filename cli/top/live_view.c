@@ -134,6 +134,10 @@ static void draw_head(struct frame *f, const struct live *l)
         put(f, BAD, f->view->error != NULL ? f->view->error : trouble);
         end_line(f);
     }
+    if (live_text(l->total, "notes.0", NULL) != NULL) {
+        put(f, FAINT, live_text(l->total, "notes.0", NULL));
+        end_line(f);
+    }
 }
 
 static void draw_figures(struct frame *f, const struct live *l)

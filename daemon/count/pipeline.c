@@ -421,7 +421,7 @@ static void reset(struct pipeline *p, struct reader *reader, const struct range 
     for (size_t i = 0; i < p->options.threads; i++) {
         p->workers[i].open.stripe = p->stripe;
         p->past[i] = p->stripe;
-        shard_set_raw(p->workers[i].lane.shard, p->options.raw, source);
+        shard_set_source(p->workers[i].lane.shard, source, p->options.raw);
     }
 }
 

@@ -164,7 +164,7 @@ static void count_block(struct follow *fo, struct followed *f, int64_t at_ms)
     struct shard *shard = fo->feed.lane.shard;
     add_range(fo, f);
     fo->current = f;
-    shard_set_raw(shard, &f->of->config->raw, &f->range);
+    shard_set_source(shard, &f->range, &f->of->config->raw);
     feed_count_by(&fo->feed, f->of->chain, f->index);
     chain_set_constants(f->of->chain, f->handed != NULL ? &f->handed->constants : &f->constants);
     lane_block(&fo->feed.lane, f->of->chain, &fo->block, fo->feed.shared->line_max);

@@ -221,7 +221,7 @@ static bool begin_run(struct intake *in, struct partition *p, rd_kafka_message_t
     in->current_rkt = m->rkt;
     feed_count_by(&in->feed, in->chains[p->topic - in->topics], p->range);
     in->current_decoder = chain_decoder(in->chains[p->topic - in->topics]);
-    shard_set_raw(in->feed.lane.shard, &p->topic->config->raw, feed_range(in, in->current));
+    shard_set_source(in->feed.lane.shard, feed_range(in, in->current), &p->topic->config->raw);
     return true;
 }
 

@@ -252,6 +252,7 @@ static bool count_stretch(struct filling *f, struct err *e)
     f->silent_ms = 0;
     f->filter = backfill_filter(f->r->plan, s);
     f->lane.filter = &f->filter;
+    shard_set_source(f->lane.shard, range_of(f), NULL);
     f->chain = chain_new(&f->source->decode, (size_t)f->r->config->limits.line_max);
     bool good = kafka_read(f->kafka, &from, 1, e);
     if (good) {

@@ -101,6 +101,38 @@ static void test_report_same_meaning_same_definition(void **state)
     report_fini(&b);
 }
 
+static void test_report_sample(void **state)
+{
+    (void)state;
+    static const char *const gauges[] = {"min(bytes)", "max(bytes)", "last(bytes)", "histogram(bytes)",
+                                         "distinct(host)"};
+    const char *definition =
+        "measure n count\nmeasure bytes sum(bytes)\nmeasure size mean(bytes)\nsample 1/100\n";
+    struct err e;
+    struct report r;
+    must(report_read(&r, slice_text("few"), 1, slice_text(definition), &e), &e);
+    assert_int_equal(r.one_in, 100);
+    assert_string_equal(r.definition, definition);
+    report_fini(&r);
+    assert_false(report_read(&r, slice_text("few"), 1, slice_text("measure n count\nsample 1/1\n"), &e));
+    assert_false(report_read(&r, slice_text("few"), 1, slice_text("measure n count\nsample 1/0\n"), &e));
+    for (size_t i = 0; i < COUNT_OF(gauges); i++) {
+        r = empty("few");
+        r.one_in = 2;
+        must(report_add_measure(&r, slice_text("n"), slice_text("count"), &e), &e);
+        must(report_add_measure(&r, slice_text("g"), slice_text(gauges[i]), &e), &e);
+        assert_false(report_finish(&r, &e));
+        assert_int_equal(e.code, EX_CONFIG);
+        assert_non_null(strstr(e.text, gauges[i]));
+        report_fini(&r);
+    }
+    r = empty("few");
+    r.one_in = 2;
+    must(report_add_measure(&r, slice_text("bytes"), slice_text("sum(bytes)"), &e), &e);
+    assert_false(report_finish(&r, &e)); /* nothing tells its error */
+    report_fini(&r);
+}
+
 static void test_report_refuses_names(void **state)
 {
     (void)state;
@@ -332,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_report_lists_every_field_it_takes),
         cmocka_unit_test(test_report_dimension_kinds),
         cmocka_unit_test(test_report_same_meaning_same_definition),
+        cmocka_unit_test(test_report_sample),
         cmocka_unit_test(test_report_refuses_names),
         cmocka_unit_test(test_report_refuses_pieces),
         cmocka_unit_test(test_report_limits),

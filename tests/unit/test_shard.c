@@ -1,5 +1,6 @@
 /* Any events, limits and seals: what the parts hold together is what a naive count of the events is. */
 #include "aggregate/dimension.h"
+#include "aggregate/sample.h"
 #include "aggregate/shard.h"
 #include "base/civil.h"
 #include "tests/support/dice.h"
@@ -12,7 +13,7 @@
 
 #include <cmocka.h>
 
-#define REPORTS         7
+#define REPORTS         9
 #define END_MS          (UINT32_MAX * (int64_t)SECOND_MS) /* of seconds in a cell */
 #define DIMENSION_BYTES 40
 
@@ -24,6 +25,7 @@ static void make_report(struct report *r, const char *name, const char *const *d
     struct err e;
     assert_true(report_init(r, slice_text(name), 1, &e));
     r->layout = strcmp(name, "seconds") == 0 ? LAYOUT_MINUTE : LAYOUT_DAY;
+    r->one_in = strcmp(name, "few") == 0 ? 5 : strcmp(name, "rare") == 0 ? SAMPLE_MAX : 1;
     for (; *dimensions != NULL; dimensions++)
         assert_true(report_add_dimension(r, slice_text(*dimensions), &e));
     if (condition != NULL)
@@ -41,6 +43,9 @@ static int setup_all(void **state)
     static const char *const gauges[][2] = {
         {"n", "count"},         {"total", "sum(value)"}, {"low", "min(value)"},    {"high", "max(value)"},
         {"now", "last(value)"}, {"avg", "mean(value)"},  {"codes", "min(status)"}, {NULL, NULL}};
+    static const char *const scaled[][2] = {{"hits", "count"},       {"volume", "sum(bytes)"},
+                                            {"total", "sum(value)"}, {"size", "mean(bytes)"},
+                                            {"avg", "mean(value)"},  {NULL, NULL}};
     (void)state;
     make_report(&reports[0], "site", (const char *const[]){NULL}, "status!=304", NULL);
     make_report(&reports[1], "pages", (const char *const[]){"path", NULL}, NULL, NULL);
@@ -50,6 +55,8 @@ static int setup_all(void **state)
     make_report(&reports[4], "nothing", (const char *const[]){"agent", NULL}, "method=NONE", NULL);
     make_report(&reports[5], "gauges", (const char *const[]){"host", NULL}, "value>-4.5", gauges);
     make_report(&reports[6], "seconds", (const char *const[]){"path:1", NULL}, NULL, gauges);
+    make_report(&reports[7], "few", (const char *const[]){"path:1", NULL}, "status!=304", scaled);
+    make_report(&reports[8], "rare", (const char *const[]){NULL}, NULL, scaled);
     return 0;
 }
 
@@ -73,6 +80,7 @@ struct game {
     int epochs;
     struct books naive_books, taken_books;
     char texts[SHARD_EVENTS_MAX][256];
+    int64_t offset; /* of the last event, in each partition */
 };
 
 static void set_field(struct event *ev, enum field f, const char *text, size_t len, bool odd)
@@ -103,7 +111,7 @@ static void roll_event(struct game *g, struct event *ev, char text[256], int64_t
         set_field(ev, FIELD_STATUS, status, 3, false);
         ev->number[FIELD_STATUS] = strtoll(status, NULL, 10);
     }
-    ev->order = dice_roll(d, 3);
+    ev->order = record_order(++g->offset, (uint32_t)dice_roll(d, 3));
     if (dice_roll(d, 3) > 0) {
         set_field(ev, FIELD_VALUE, "1", 1, false);
         ev->number[FIELD_VALUE] = dice_roll(d, 10LL * EVENT_SCALE) - 5LL * EVENT_SCALE;
@@ -118,12 +126,16 @@ static void add_events(struct game *g, int64_t now_ms, int64_t pages)
 {
     struct event events[SHARD_EVENTS_MAX];
     size_t count = (size_t)dice_roll(&g->dice, SHARD_EVENTS_MAX + 1);
+    struct range range = {.source = "kafka:access"};
+    snprintf(range.partition, sizeof range.partition, "%d", (int)dice_roll(&g->dice, 3));
+    shard_set_source(g->shard, &range, NULL);
+    uint64_t salt = sample_salt(range.source, range.partition);
     for (size_t i = 0; i < count; i++) {
         roll_event(g, &events[i], g->texts[i], now_ms, pages);
         ++*books_source(&g->naive_books, BOOK_CONSUMED);
         ++*books_source(&g->naive_books, BOOK_PARSED);
         for (size_t r = 0; r < REPORTS; r++) {
-            bool counted = recount_add(&g->naive[r], &events[i]);
+            bool counted = recount_add(&g->naive[r], &events[i], salt);
             ++*books_report(&g->naive_books, r, BOOK_REPORT_PARSED);
             ++*books_report(&g->naive_books, r, counted ? BOOK_COUNTED : BOOK_FILTERED);
         }
@@ -405,7 +417,7 @@ static void test_each_limit_makes_it_full(void **state)
     for (size_t k = 0; k < COUNT_OF(limits); k++) {
         struct shard *sh = shard_new(0, reports, REPORTS, &limits[k]);
         if (limits[k].raw_bytes_max > 0)
-            shard_set_raw(sh, &raw, &range);
+            shard_set_source(sh, &range, &raw);
         for (int i = 1; i <= 3; i++) {
             char path[8];
             struct event ev = {.at_ms = 1000};
@@ -429,7 +441,7 @@ static void test_raw_memory(void **state)
     for (size_t k = 0; k < COUNT_OF(grown); k++) {
         struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, NULL, 1 << 12, 1 << 20};
         struct shard *sh = shard_new(0, reports, REPORTS, &limits);
-        shard_set_raw(sh, &raw, &range);
+        shard_set_source(sh, &range, &raw);
         size_t at_first = shard_bytes(sh);
         while (shard_bytes(sh) < at_first + grown[k])
             shard_add(sh, &ev, 1);

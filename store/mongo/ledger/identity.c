@@ -204,27 +204,19 @@ bool mongo_check_partition(struct mongo_store *m, const struct mongo_partition *
 
 /* ---- documents */
 
-static bool take_seq(void *context, const bson_t *ledger)
-{
-    struct mongo_open *now = context;
-    now->seq = mongo_seq_of(ledger, now->slot);
-    return false;
-}
-
 bool mongo_check_applied(struct mongo_client *client, const struct mongo_open *of, const char *collection,
                          const char *id, int64_t applied, struct err *e)
 {
-    struct mongo_open now = *of;
+    bson_t ledger;
     if (of->prev < 0 || applied == of->seq)
         return true;
-    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
-    now.seq = 0;
-    bool good = mongo_find(client, MONGO_LEDGER, filter, NULL, take_seq, &now, e);
-    bson_destroy(filter);
+    bool good = mongo_confirm_ledger(client, &ledger, e);
+    int64_t seq = good ? mongo_seq_of(&ledger, of->slot) : 0;
+    bson_destroy(&ledger);
     /* Others may have finished the batch, and applied later ones. */
-    if (!good || (applied > of->seq && applied <= now.seq))
+    if (!good || (applied > of->seq && applied <= seq))
         return good;
-    return mongo_refuse_document(client, collection, id, applied, of->slot, now.seq, e);
+    return mongo_refuse_document(client, collection, id, applied, of->slot, seq, e);
 }
 
 bool mongo_refuse_document(const struct mongo_client *client, const char *collection, const char *id,

@@ -31,9 +31,21 @@ static void warn_if_full(struct mongo_store *m, const bson_t *ledger)
     m->has_told_full = true;
 }
 
+bool mongo_confirm_ledger(struct mongo_client *client, bson_t *ledger, struct err *e)
+{
+    bson_t *query = BCON_NEW("_id", MONGO_LEDGER);
+    bson_t *update = BCON_NEW("$unset", "{", "never", BCON_BOOL(true), "}");
+    bool found, good = mongo_modify(client, MONGO_LEDGER, query, update, &found, ledger, e);
+    bson_destroy(query);
+    bson_destroy(update);
+    return good;
+}
+
 bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e)
 {
-    bool good = mongo_read_document(m->client, MONGO_LEDGER, MONGO_LEDGER, ledger, e);
+    bool is_writer = m->writer.identity[0] != '\0';
+    bool good = is_writer ? mongo_confirm_ledger(m->client, ledger, e)
+                          : mongo_read_document(m->client, MONGO_LEDGER, MONGO_LEDGER, ledger, e);
     if (good)
         warn_if_full(m, ledger);
     return good;
