@@ -14,17 +14,18 @@
 
 struct drop {
     struct mongo_store *m;
-    struct report report; /* name and generation only */
+    struct report report;
     char key[MONGO_NAME_BYTES];
 };
 
-static bool find_report(const struct drop *d, struct err *e)
+static bool find_report(struct drop *d, const char *name, int generation, struct err *e)
 {
     bson_t document;
     bool good = mongo_read_document(d->m->client, MONGO_REPORTS, d->key, &document, e);
     if (good && bson_empty(&document))
         good = err_set(e, EX_NOINPUT, "%s has no generation %d of report \"%s\"",
-                       mongo_client_name(d->m->client), d->report.generation, d->report.name);
+                       mongo_client_name(d->m->client), generation, name);
+    good = good && mongo_read_report(&document, &d->report, e);
     bson_destroy(&document);
     return good;
 }
@@ -38,7 +39,7 @@ static bool see_newest(void *context, const bson_t *document)
 /* Refuse while a writer counts this generation: it must not be beside a writer of another generation. */
 static bool check_writers(const struct drop *d, struct err *e)
 {
-    struct report other = d->report;
+    struct report other = d->report; /* borrowed, but for its generation */
     bson_t ledger;
     int64_t newest = 0;
     bson_t *filter = BCON_NEW("name", BCON_UTF8(d->report.name));
@@ -64,10 +65,17 @@ static bool check_writers(const struct drop *d, struct err *e)
 static bool collection_at(const struct drop *d, size_t n, char name[MONGO_NAME_BYTES])
 {
     static const char *const others[] = {"year", "week", MONGO_TOP, "series"};
-    if (n >= SPAN_COUNT + COUNT_OF(others))
+    const size_t kinds = SPAN_YEAR + 1, all = kinds * d->report.sketch_count;
+    int len;
+    if (n >= all + SPAN_COUNT + COUNT_OF(others))
         return false;
-    const char *kind = n < SPAN_COUNT ? span_name((enum span)n) : others[n - SPAN_COUNT];
-    int len = snprintf(name, MONGO_NAME_BYTES, "%s.%s", d->key, kind);
+    if (n < all)
+        len = snprintf(name, MONGO_NAME_BYTES, "%s.%s.%s", d->key,
+                       report_sketched(&d->report, n / kinds)->name, span_name((enum span)(n % kinds)));
+    else if (n - all < SPAN_COUNT)
+        len = snprintf(name, MONGO_NAME_BYTES, "%s.%s", d->key, span_name((enum span)(n - all)));
+    else
+        len = snprintf(name, MONGO_NAME_BYTES, "%s.%s", d->key, others[n - all - SPAN_COUNT]);
     ASSERT(len > 0 && len < MONGO_NAME_BYTES);
     return true;
 }
@@ -183,9 +191,13 @@ static bool drop_all(const struct drop *d, struct err *e)
 bool mongo_drop(struct store *st, const char *report, int generation, bool dry_run,
                 struct store_dropped *dropped, struct err *e)
 {
-    struct drop d = {.m = mongo_of(st), .report = {.generation = generation}};
-    snprintf(d.report.name, sizeof d.report.name, "%s", report);
-    mongo_report_key(&d.report, d.key);
-    return find_report(&d, e) && check_writers(&d, e) && weigh(&d, dropped, e) &&
-           (dry_run || drop_all(&d, e));
+    struct drop d = {.m = mongo_of(st)};
+    struct report named = {.generation = generation};
+    snprintf(named.name, sizeof named.name, "%s", report);
+    mongo_report_key(&named, d.key);
+    if (!find_report(&d, report, generation, e))
+        return false;
+    bool good = check_writers(&d, e) && weigh(&d, dropped, e) && (dry_run || drop_all(&d, e));
+    report_fini(&d.report);
+    return good;
 }
