@@ -16,6 +16,9 @@
  *   pages.hour   { _id: "2010101013/%2Fapache_pb.gif", metadata, hourly: 2, minute: { "37": 2 }, bytes, … }
  *   pages.minute { _id: "201010101337/…", metadata, minute: 2, second: { "0": 1, "59": 1 }, bytes, … }
  *                pages.hour and pages.minute exist if the report's `layout` has them: mongo/handle/kind.h
+ *   pages.latency.day   { _id: "20101010/%2Fapache_pb.gif", metadata, hourly: { "13": { units: 4,
+ *                micros: 318000, count: 17, zero: 2, buckets: { "-64": 11, "17": 4 } } }, applied, … }
+ *                a histogram; also by hour, month and year: mongo/handle/kind.h, mongo/doc/sketch.h
  *   pages.top    { _id: "day/20101010", metadata: { date }, written, ranked, measures: { hits: { total, top:
  *                [ { metadata: { path }, value }, … ] } }, … }   the largest series: mongo/doc/top.h
  *   pages.series { _id: "%2Fapache_pb.gif", metadata: { path } }    every series once

@@ -62,18 +62,6 @@ struct known {
     struct err *e;
 };
 
-static bool read_report(const bson_t *document, struct report *r, struct err *e)
-{
-    bson_iter_t name, generation, definition;
-    *r = (struct report){0};
-    if (!bson_iter_init_find(&name, document, "name") || !BSON_ITER_HOLDS_UTF8(&name) ||
-        !bson_iter_init_find(&generation, document, "generation") ||
-        !bson_iter_init_find(&definition, document, "definition") || !BSON_ITER_HOLDS_UTF8(&definition))
-        return err_set(e, EX_DATAERR, "a report of the database is damaged; restore it from a backup");
-    return report_read(r, slice_text(bson_iter_utf8(&name, NULL)), (int)bson_iter_as_int64(&generation),
-                       slice_text(bson_iter_utf8(&definition, NULL)), e);
-}
-
 /* Refuse to count in a generation that is being dropped. */
 static bool check_dropping(const bson_t *document, struct report *r, struct err *e)
 {
@@ -96,7 +84,7 @@ static bool see_report(void *context, const bson_t *document)
     bson_iter_t zeros;
     if (k->wanted == NULL && bson_has_field(document, MONGO_DROPPING))
         return true;
-    k->good = read_report(document, &r, k->e) && check_dropping(document, &r, k->e);
+    k->good = mongo_read_report(document, &r, k->e) && check_dropping(document, &r, k->e);
     if (!k->good)
         return false;
     snprintf(k->key, sizeof k->key, "%s", mongo_text_at(document, "_id"));
@@ -341,16 +329,18 @@ bool mongo_check_url(const char *url, bool with_unsafe_writes, struct err *e)
     return good;
 }
 
-/* Refuse reports with histograms and distinct counts, for which documents have no place yet. */
+/* Refuse reports with distinct counts, for which documents have no place yet. */
 static bool check_measures(const struct report *reports, size_t count, struct err *e)
 {
     for (size_t r = 0; r < count; r++) {
-        if (reports[r].sketch_count > 0)
-            return err_set(
-                e, EX_CONFIG,
-                "report \"%s\" has %s, which only a store in SQLite can hold: remove it, or set `store: "
-                "{url: \"sqlite:PATH\"}`",
-                reports[r].name, report_sketched(&reports[r], 0)->expression);
+        for (size_t i = 0; i < reports[r].sketch_count; i++) {
+            if (report_sketched(&reports[r], i)->kind == MEASURE_DISTINCT)
+                return err_set(
+                    e, EX_CONFIG,
+                    "report \"%s\" has %s, which only a store in SQLite can hold: remove it, or set "
+                    "`store: {url: \"sqlite:PATH\"}`",
+                    reports[r].name, report_sketched(&reports[r], i)->expression);
+        }
     }
     return true;
 }

@@ -257,17 +257,12 @@ static bool put_report(struct mongo_store *m, size_t report, bool is_whole, stru
     bool matched;
     bson_t update = BSON_INITIALIZER;
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
-    if (is_whole) {
-        bson_t *set = BCON_NEW("name", BCON_UTF8(r->name), "generation", BCON_INT32(r->generation),
-                               "definition", BCON_UTF8(r->definition));
-        BSON_APPEND_DOCUMENT(&update, "$set", set);
-        bson_destroy(set);
+    bson_t *set = BCON_NEW("name", BCON_UTF8(r->name), "generation", BCON_INT32(r->generation), "definition",
+                           BCON_UTF8(r->definition), "v", BCON_INT32(MONGO_SCHEMA));
+    BSON_APPEND_DOCUMENT(&update, is_whole ? "$set" : "$setOnInsert", set);
+    bson_destroy(set);
+    if (is_whole)
         mongo_append_dates(&update, "expired", &none, &m->more[report].watermarks);
-    } else {
-        bson_t *set = BCON_NEW("v", BCON_INT32(MONGO_SCHEMA));
-        BSON_APPEND_DOCUMENT(&update, "$setOnInsert", set);
-        bson_destroy(set);
-    }
     bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, !is_whole, &matched, e);
     bson_destroy(filter);
     bson_destroy(&update);

@@ -16,7 +16,7 @@ struct owning {
     const struct mongo_dump *also;
     mongo_owned_fn *fn;
     void *context;
-    struct text keys; /* names of reports, each between two \n */
+    struct text keys; /* "pages" and "pages.latency" of reports and their sketches, each between two \n */
     char database[MONGO_DATABASE_BYTES];
 };
 
@@ -27,9 +27,17 @@ bool mongo_is_raw(const struct mongo_place *place)
 
 static bool take_key(void *context, const bson_t *document)
 {
-    bson_iter_t it;
-    if (bson_iter_init_find(&it, document, "_id") && BSON_ITER_HOLDS_UTF8(&it))
-        text_printf(context, "\n%s\n", bson_iter_utf8(&it, NULL));
+    const char *key = mongo_text_at(document, "_id");
+    struct report r;
+    struct err ignored;
+    if (key[0] == '\0')
+        return true;
+    text_printf(context, "\n%s\n", key);
+    if (!mongo_read_report(document, &r, &ignored))
+        return true;
+    for (size_t i = 0; i < r.sketch_count; i++)
+        text_printf(context, "\n%s.%s\n", key, report_sketched(&r, i)->name);
+    report_fini(&r);
     return true;
 }
 
@@ -40,7 +48,7 @@ static bool is_report(const struct owning *o, const char *key, size_t len)
     return o->keys.len > 0 && strstr(o->keys.ptr, line) != NULL;
 }
 
-/* Is it a collection of a report, such as "pages.day"? */
+/* Is it a collection of a report, such as "pages.day" or "pages.latency.day"? */
 static bool is_of_report(const struct owning *o, const char *name)
 {
     const char *kind = strrchr(name, '.');
@@ -131,7 +139,8 @@ bool mongo_each_owned(struct mongo_store *m, const struct mongo_dump *also, mong
 {
     struct owning o = {.m = m, .also = also, .fn = fn, .context = context};
     bson_t all = BSON_INITIALIZER;
-    bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}");
+    bson_t *options = BCON_NEW("projection", "{", "name", BCON_BOOL(true), "generation", BCON_BOOL(true),
+                               "definition", BCON_BOOL(true), "}");
     snprintf(o.database, sizeof o.database, "%s", mongo_client_database(m->client));
     bool good = mongo_find(m->client, MONGO_REPORTS, &all, options, take_key, &o.keys, e) &&
                 each_of_database(&o, e) && each_of_months(&o, e);

@@ -6,6 +6,23 @@
 #include "store/mongo/raw/place.h"
 #include "store/mongo/wire/index.h"
 
+static bool each_of_sketches(struct mongo_store *m, size_t report, mongo_collection_fn *fn, void *context,
+                             struct err *e)
+{
+    const struct report *r = &m->reports[report];
+    struct mongo_collection c = {.holds = HOLDS_DOCUMENTS, .report = report};
+    for (c.sketch = 0; c.sketch < r->sketch_count; c.sketch++) {
+        size_t count;
+        const struct mongo_kind *kinds = mongo_sketch_kinds(r, c.sketch, &count);
+        for (c.kind = kinds; c.kind < kinds + count; c.kind++) {
+            mongo_sketch_collection(m, report, c.sketch, span_name(c.kind->span), c.name);
+            if (!fn(context, &c, e))
+                return false;
+        }
+    }
+    return true;
+}
+
 static bool each_of_report(struct mongo_store *m, size_t report, mongo_collection_fn *fn, void *context,
                            struct err *e)
 {
@@ -19,6 +36,8 @@ static bool each_of_report(struct mongo_store *m, size_t report, mongo_collectio
         if (!fn(context, &c, e))
             return false;
     }
+    if (!each_of_sketches(m, report, fn, context, e))
+        return false;
     c = (struct mongo_collection){.holds = HOLDS_SERIES, .report = report};
     mongo_collection(m, report, "series", c.name);
     if (!fn(context, &c, e))
@@ -45,11 +64,11 @@ static bool each_raw(struct mongo_store *m, mongo_collection_fn *fn, void *conte
 
 bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void *context, struct err *e)
 {
-    static const struct mongo_collection others[] = {{HOLDS_BOOKS, 0, NULL, MONGO_BOOKS, NULL},
-                                                     {HOLDS_BATCHES, 0, NULL, MONGO_BATCHES, NULL},
-                                                     {HOLDS_LEDGER, 0, NULL, MONGO_LEDGER, NULL},
-                                                     {HOLDS_JOBS, 0, NULL, MONGO_JOBS, NULL},
-                                                     {HOLDS_REPORTS, 0, NULL, MONGO_REPORTS, NULL}};
+    static const struct mongo_collection others[] = {{.holds = HOLDS_BOOKS, .name = MONGO_BOOKS},
+                                                     {.holds = HOLDS_BATCHES, .name = MONGO_BATCHES},
+                                                     {.holds = HOLDS_LEDGER, .name = MONGO_LEDGER},
+                                                     {.holds = HOLDS_JOBS, .name = MONGO_JOBS},
+                                                     {.holds = HOLDS_REPORTS, .name = MONGO_REPORTS}};
     for (size_t r = 0; r < m->store.report_count; r++) {
         if (!each_of_report(m, r, fn, context, e))
             return false;

@@ -2,6 +2,7 @@
  * Start, `tallyd admin` and `tallyd check` walk it.
  *
  *   pages.day, …   documents    index, validator; weeks only if the database has them
+ *   pages.latency.day, …        the same of a histogram or distinct count
  *   pages.series   series       validator
  *   pages.top      rankings     index, validator
  *   books          books        validator
@@ -39,6 +40,7 @@ struct mongo_collection {
     enum mongo_holds holds;
     size_t report;                 /* index of the report: documents, series and rankings */
     const struct mongo_kind *kind; /* documents only */
+    size_t sketch;                 /* kind->of_sketch: index among the report's sketches */
     char name[MONGO_NAME_BYTES];
     const struct raw *raw; /* raw events only */
 };

@@ -53,11 +53,41 @@ static bool is_rolled(const struct schema *s)
     return s->c->holds == HOLDS_DOCUMENTS && s->c->kind->span > SPAN_MONTH;
 }
 
+/* Adds numbers by keys that have no fixed names. */
+static void add_numbers(const struct schema *s, bson_t *to, const char *name)
+{
+    bson_t of;
+    bson_append_document_begin(to, name, -1, &of);
+    BSON_APPEND_UTF8(&of, "bsonType", "object");
+    if (s->whole)
+        add_type(&of, "additionalProperties", "long");
+    bson_append_document_end(to, &of);
+}
+
+/* Adds a bucket of a histogram: what mongo_add_value() and mongo_add_sketch() write. */
+static void add_histogram(const struct schema *s, bson_t *to, const char *name, const struct measure *m)
+{
+    bson_t of, members;
+    begin_object(to, name, &of, &members);
+    add_type(&members, "units", "long");
+    if (m->is_fraction)
+        add_type(&members, "micros", "long");
+    add_type(&members, "count", "long");
+    add_type(&members, "zero", "long");
+    add_numbers(s, &members, "buckets");
+    add_numbers(s, &members, "negative");
+    end_object(to, &of, &members);
+}
+
 /* Adds what mongo_add_value() writes, and what mongo_roll() adds to a mean. */
 static void add_value(const struct schema *s, bson_t *to, const char *name, const struct measure *m)
 {
     size_t count = measure_column_count(m);
     bson_t of, members;
+    if (m->kind == MEASURE_HISTOGRAM) {
+        add_histogram(s, to, name, m);
+        return;
+    }
     if (count == 1) {
         add_type(to, name, "long");
         return;
@@ -109,13 +139,27 @@ static void add_measure(const struct schema *s, bson_t *to, const struct measure
         add_buckets(s, to, mongo_member((enum span)span), m, (int)s->c->kind->span - span);
 }
 
+/* The buckets of a measure with a sketch: documents have nothing else. */
+static void add_sketch(const struct schema *s, bson_t *to)
+{
+    const struct mongo_kind *k = s->c->kind;
+    add_buckets(s, to, mongo_member(k->finest), report_sketched(&s->m->reports[s->c->report], s->c->sketch),
+                (int)k->span - (int)k->finest);
+}
+
 static void add_measures(const struct schema *s, bson_t *to)
 {
     const struct report *r = &s->m->reports[s->c->report];
     const struct mongo_report *more = &s->m->more[s->c->report];
+    if (s->c->kind->of_sketch) {
+        add_sketch(s, to);
+        return;
+    }
     for (size_t i = 0; i < r->measure_count; i++) {
         bson_t of, members;
         char name[sizeof more->fields[i]];
+        if (measure_has_sketch(&r->measures[i]))
+            continue;
         snprintf(name, sizeof name, "%.*s", (int)strcspn(more->fields[i], "."), more->fields[i]);
         if (name[0] == '\0') {
             add_measure(s, to, &r->measures[i]);

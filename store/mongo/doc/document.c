@@ -19,6 +19,14 @@ const char *mongo_collection(const struct mongo_store *m, size_t report, const c
     return buf;
 }
 
+const char *mongo_sketch_collection(const struct mongo_store *m, size_t report, size_t sketch,
+                                    const char *kind, char buf[MONGO_NAME_BYTES])
+{
+    snprintf(buf, MONGO_NAME_BYTES, "%.*s.%s.%s", REPORT_NAME_BYTES + 12, m->more[report].key,
+             report_sketched(&m->reports[report], sketch)->name, kind);
+    return buf;
+}
+
 static void cut(struct text *out, size_t from)
 {
     if (out->len - from <= ID_BYTES_MAX)
@@ -147,6 +155,7 @@ void mongo_add_value(bson_t *inc, bson_t *min, bson_t *max, const struct measure
             add_number(inc, path, ".micros", columns[1]);
         break;
     case MEASURE_MEAN:
+    case MEASURE_HISTOGRAM:
         add_number(inc, path, ".units", columns[0]);
         if (count == 3)
             add_number(inc, path, ".micros", columns[1]);
@@ -164,9 +173,9 @@ void mongo_add_value(bson_t *inc, bson_t *min, bson_t *max, const struct measure
         if (columns[0] != 0)
             add_last(max, path, columns);
         break;
-    case MEASURE_HISTOGRAM:
     case MEASURE_DISTINCT:
-        ASSERT(false); /* no handle has such a report */
+        add_number(inc, path, ".count", columns[0]);
+        break;
     }
 }
 
@@ -203,6 +212,7 @@ void mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t
         }
         break;
     case MEASURE_MEAN:
+    case MEASURE_HISTOGRAM:
         columns[0] = member(value, "units");
         if (count == 3) {
             columns[1] = member(value, "micros");
@@ -219,9 +229,9 @@ void mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t
         columns[1] = member(value, "o");
         columns[2] = member(value, "v");
         break;
-    case MEASURE_HISTOGRAM:
     case MEASURE_DISTINCT:
-        ASSERT(false); /* no handle has such a report */
+        columns[0] = member(value, "count");
+        break;
     }
 }
 

@@ -7,6 +7,9 @@
 /* The name of a report's collection: "pages.day". */
 const char *mongo_collection(const struct mongo_store *m, size_t report, const char *kind,
                              char buf[MONGO_NAME_BYTES]);
+/* The collection of one of its sketches: "pages.latency.day". */
+const char *mongo_sketch_collection(const struct mongo_store *m, size_t report, size_t sketch,
+                                    const char *kind, char buf[MONGO_NAME_BYTES]);
 /* The `_id` of a document: "20150517/site-1/%2Fa.html"; without `time`: "site-1/%2Fa.html". `key` NULL: the
  * series `other`. */
 void mongo_id(struct text *out, const struct mongo_store *m, size_t report, const char *time,
@@ -27,10 +30,10 @@ void mongo_add_guard_of_copy(bson_t *filter, const char *applied, int64_t from, 
 /* Reads the key of a series from a document's `metadata`. False: it does not fit the report. */
 bool mongo_key_of(const struct mongo_store *m, size_t report, const bson_iter_t *metadata, struct text *key,
                   bool *is_other);
-/* Adds the value of a measure at `path` to $inc, $min and $max of an update. */
+/* Adds the columns of a measure at `path` to $inc, $min and $max of an update. */
 void mongo_add_value(bson_t *inc, bson_t *min, bson_t *max, const struct measure *m, const char *path,
                      const int64_t *columns);
-/* Reads the value of a measure from a document. */
+/* Reads the columns of a measure from a document. */
 void mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t *columns);
 /* The start of a document's period; false: it has none. */
 bool mongo_date_of(const bson_t *document, int64_t *date_ms);

@@ -4,6 +4,7 @@
 
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/series.h"
+#include "store/mongo/doc/sketch.h"
 #include "store/mongo/wire/id.h"
 
 #include <inttypes.h>
@@ -25,15 +26,19 @@ struct reading {
     void *context;
     struct scan_stats *stats;
     uint32_t measures; /* measures to read, a bit each */
+    size_t sketch;     /* kind->of_sketch: its index among the report's sketches */
+    /* kind->of_sketch: the values of the rows, which are documents; empty: another type */
+    struct slice sketches[MONGO_SKETCH_ROWS_MAX];
     char collection[MONGO_NAME_BYTES];
     bson_t options; /* projection of the query */
     struct text key;
-    bool is_too_much;
+    bool is_too_much, has_failed;
+    struct err *e;
 };
 
 /* ---- documents */
 
-static void take_row(const struct reading *g, size_t measure, size_t row, const bson_iter_t *value)
+static void take_row(struct reading *g, size_t measure, size_t row, const bson_iter_t *value)
 {
     struct mongo_store *m = g->m;
     const struct report *r = &m->reports[g->scan->report];
@@ -43,11 +48,17 @@ static void take_row(const struct reading *g, size_t measure, size_t row, const 
         m->reader.row_is_there[row] = 1;
     }
     mongo_read_value(&r->measures[measure], value, &columns[r->measures[measure].column]);
+    if (!g->kind->of_sketch)
+        return;
+    const uint8_t *bytes = NULL;
+    uint32_t len = 0;
+    if (BSON_ITER_HOLDS_DOCUMENT(value))
+        bson_iter_document(value, &len, &bytes);
+    g->sketches[row] = slice_of((const char *)bytes, len);
 }
 
 /* Reads the time buckets below a bucket's row. The depth is limited by the resolutions. */
-static void take_rows(const struct reading *g, size_t measure, enum span span, size_t row,
-                      const bson_iter_t *value)
+static void take_rows(struct reading *g, size_t measure, enum span span, size_t row, const bson_iter_t *value)
 {
     bson_iter_t at;
     if (span == g->scan->resolution) {
@@ -65,7 +76,7 @@ static void take_rows(const struct reading *g, size_t measure, enum span span, s
 }
 
 /* Reads all time buckets of a document into m->reader.rows. */
-static void read_buckets(const struct reading *g, const bson_t *document)
+static void read_buckets(struct reading *g, const bson_t *document)
 {
     const struct scan *scan = g->scan;
     const struct report *r = &g->m->reports[scan->report];
@@ -76,7 +87,8 @@ static void read_buckets(const struct reading *g, const bson_t *document)
         bson_iter_t it, value;
         if ((g->measures >> i & 1) == 0)
             continue;
-        snprintf(path, sizeof path, "%s%s", more->fields[i], mongo_member(scan->resolution));
+        snprintf(path, sizeof path, "%s%s", g->kind->of_sketch ? "" : more->fields[i],
+                 mongo_member(scan->resolution));
         if (bson_iter_init(&it, document) && bson_iter_find_descendant(&it, path, &value))
             take_rows(g, i, g->kind->span, 0, &value);
     }
@@ -91,10 +103,13 @@ static size_t first_row(const struct reading *g, int64_t date_ms)
                : (size_t)(ahead_ms / span_next(g->scan->resolution, 0));
 }
 
-/* A bucket of zeros in a preallocated document: the report has a count, and it is 0. */
+/* A bucket of zeros in a preallocated document, or whose events were taken out: the report has a count, and
+ * it is 0. Documents of a sketch do not have that count. */
 static bool is_made_ahead(const struct reading *g, const int64_t *columns)
 {
     const struct mongo_report *more = &g->m->more[g->scan->report];
+    if (g->kind->of_sketch)
+        return more->has_zeros && report_is_zero(&g->m->reports[g->scan->report], columns);
     return more->has_zeros && columns[g->m->reports[g->scan->report].measures[more->plain].column] == 0;
 }
 
@@ -113,13 +128,33 @@ static bool find_series(struct reading *g, const bson_t *document, uint32_t *ser
     return true;
 }
 
-static bool tell_bucket(struct reading *g, uint32_t series, int64_t at_ms, const int64_t *columns)
+/* Passes the sketch of a row on. False: the caller wants no more, or it is damaged. */
+static bool tell_sketch(struct reading *g, uint32_t series, int64_t at_ms, size_t row)
 {
+    const struct report *r = &g->m->reports[g->scan->report];
+    struct mongo_reader *reader = &g->m->reader;
+    text_clear(&reader->packed);
+    if (!mongo_read_sketch(report_sketched(r, g->sketch), g->sketches[row], &reader->sketches,
+                           &reader->packed)) {
+        char iso[CIVIL_ISO_BYTES];
+        g->has_failed = true;
+        return err_set(g->e, EX_DATAERR, "%s: %s has a damaged %s at %s: restore it from a backup",
+                       mongo_client_name(g->m->client), g->collection,
+                       report_sketched(r, g->sketch)->expression, civil_iso(at_ms, iso));
+    }
+    const struct slice packed = text_slice(&reader->packed);
+    g->has_failed = packed.len > 0 && !g->scan->sketch(g->context, series, at_ms, g->sketch, packed, g->e);
+    return !g->has_failed;
+}
+
+static bool tell_bucket(struct reading *g, uint32_t series, int64_t at_ms, size_t row)
+{
+    const int64_t *columns = &g->m->reader.rows[row * g->m->reports[g->scan->report].column_count];
     const struct slice key = text_slice(&g->key);
     if (g->key_fn != NULL)
         return g->key_fn(g->context, series == STORE_SERIES_OTHER ? NULL : &key, at_ms, columns);
     g->fn(g->context, series, at_ms, columns);
-    return true;
+    return !g->kind->of_sketch || g->scan->sketch == NULL || tell_sketch(g, series, at_ms, row);
 }
 
 static bool see_document(void *context, const bson_t *document)
@@ -146,7 +181,7 @@ static bool see_document(void *context, const bson_t *document)
         int64_t at_ms = mongo_row_ms(scan->resolution, date_ms, row);
         if (at_ms >= scan->to_ms)
             break;
-        if (at_ms >= scan->from_ms && !tell_bucket(g, series, at_ms, &g->m->reader.rows[row * columns]))
+        if (at_ms >= scan->from_ms && !tell_bucket(g, series, at_ms, row))
             return false;
     }
     return true;
@@ -174,7 +209,8 @@ static void add_paths(const struct reading *g, size_t measure, path_fn *add, bso
     const struct scan *scan = g->scan;
     enum span below = (enum span)(g->kind->span - 1);
     char path[128];
-    int len = snprintf(path, sizeof path, "%s%s", g->m->more[scan->report].fields[measure],
+    int len = snprintf(path, sizeof path, "%s%s",
+                       g->kind->of_sketch ? "" : g->m->more[scan->report].fields[measure],
                        mongo_member(scan->resolution));
     if (!takes_keys(g)) {
         add(to, path);
@@ -260,11 +296,12 @@ static void filter_by_time(const struct reading *g, bson_t *filter)
     bson_append_document_end(filter, &of);
 }
 
-/* The measures to read: the wanted ones. If one of them is not a sum, all are read: a bucket in which it is
- * absent shows only in the others. */
+/* The measures to read: the wanted ones without a sketch. If one of them is not a sum, all are read: a bucket
+ * in which it is absent shows only in the others. */
 static uint32_t measures_of(const struct report *r, uint32_t wanted)
 {
-    const uint32_t all = ((uint32_t)1 << r->measure_count) - 1;
+    const uint32_t all = mongo_plain_measures(r);
+    wanted &= all;
     for (size_t i = 0; i < r->measure_count; i++) {
         if ((wanted >> i & 1) && !measure_is_sum(&r->measures[i]))
             return all;
@@ -274,7 +311,8 @@ static uint32_t measures_of(const struct report *r, uint32_t wanted)
 
 static bool ask(struct reading *g, const bson_t *filter, struct err *e)
 {
-    if (!mongo_find(g->m->client, g->collection, filter, &g->options, see_document, g, e) ||
+    g->e = e;
+    if (!mongo_find(g->m->client, g->collection, filter, &g->options, see_document, g, e) || g->has_failed ||
         !deadline_check(g->m->store.deadline, e))
         return false;
     return !g->is_too_much || err_set(e, EX_UNAVAILABLE, "too many rows: more than %" PRIu64 " would be read",
@@ -376,6 +414,24 @@ static bool scan_by_time(struct reading *g, struct err *e)
     return good;
 }
 
+/* Sets the measures to read, and their collection. */
+static void name_measures(struct reading *g)
+{
+    const struct scan *scan = g->scan;
+    const struct report *r = &g->m->reports[scan->report];
+    const struct mongo_report *more = &g->m->more[scan->report];
+    const char *kind = span_name(g->kind->span);
+    if (g->kind->of_sketch) {
+        g->measures = (uint32_t)1 << r->sketched[g->sketch];
+        mongo_sketch_collection(g->m, scan->report, g->sketch, kind, g->collection);
+        return;
+    }
+    g->measures = measures_of(r, scan->measures);
+    if (more->has_zeros)
+        g->measures |= (uint32_t)1 << more->plain;
+    mongo_collection(g->m, scan->report, kind, g->collection);
+}
+
 static bool scan_documents(struct reading *g, struct scan_stats *stats, struct err *e)
 {
     const struct scan *scan = g->scan;
@@ -385,10 +441,7 @@ static bool scan_documents(struct reading *g, struct scan_stats *stats, struct e
     if (scan->from_ms == scan->to_ms || is_unknown)
         return true;
     g->stats = &own;
-    g->measures = measures_of(&g->m->reports[scan->report], scan->measures);
-    if (more->has_zeros)
-        g->measures |= (uint32_t)1 << more->plain;
-    mongo_collection(g->m, scan->report, span_name(g->kind->span), g->collection);
+    name_measures(g);
     write_options(g);
     bool good = is_few(g) ? scan_by_id(g, e) : scan_by_time(g, e);
     stats->rows += own.rows;
@@ -402,6 +455,15 @@ bool mongo_scan_kind(struct mongo_store *m, const struct mongo_kind *kind, const
                      scan_fn *fn, void *context, struct scan_stats *stats, struct err *e)
 {
     struct reading g = {.m = m, .scan = scan, .kind = kind, .fn = fn, .context = context};
+    return scan_documents(&g, stats, e);
+}
+
+bool mongo_scan_sketch(struct mongo_store *m, size_t sketch, const struct scan *scan, scan_fn *fn,
+                       void *context, struct scan_stats *stats, struct err *e)
+{
+    const struct mongo_kind *kind =
+        mongo_sketch_kind_for(&m->reports[scan->report], sketch, scan->resolution);
+    struct reading g = {.m = m, .scan = scan, .kind = kind, .sketch = sketch, .fn = fn, .context = context};
     return scan_documents(&g, stats, e);
 }
 

@@ -13,6 +13,28 @@ static bool check_watermarks(struct mongo_store *m, const struct scan *scan, str
     return mongo_watermarks(&m->store, scan->report, &gone, e) && store_check_watermark(scan, &gone, e);
 }
 
+/* Has a scan measures that the usual documents hold? Without measures, it shows at least where there are
+ * documents. */
+static bool reads_plain(const struct mongo_store *m, const struct scan *scan)
+{
+    return scan->measures == 0 || (scan->measures & mongo_plain_measures(&m->reports[scan->report])) != 0;
+}
+
+/* Scans the documents of each wanted sketch. */
+static bool scan_each_sketch(struct mongo_store *m, const struct scan *scan, scan_fn *fn, void *context,
+                             struct scan_stats *stats, uint64_t rows_before, struct err *e)
+{
+    const struct report *r = &m->reports[scan->report];
+    for (size_t i = 0; i < r->sketch_count; i++) {
+        struct scan part = *scan;
+        part.rows_max = scan->rows_max - (stats->rows - rows_before);
+        if ((scan->measures == 0 || (scan->measures >> r->sketched[i] & 1)) &&
+            !mongo_scan_sketch(m, i, &part, fn, context, stats, e))
+            return false;
+    }
+    return true;
+}
+
 bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e)
 {
@@ -26,9 +48,13 @@ bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
     struct mongo_store *m = mongo_of(st);
     const struct mongo_kind *kind = mongo_kind_for(&m->reports[scan->report], scan->resolution);
     bool of_months = scan->resolution == SPAN_MONTH && span_next(SPAN_MONTH, scan->from_ms) < scan->to_ms;
-    bool good = of_months ? mongo_scan_months(m, scan, fn, context, stats, e)
-                          : mongo_scan_kind(m, kind, scan, fn, context, stats, e);
-    return good && check_watermarks(m, scan, e);
+    const uint64_t rows_before = stats->rows;
+    bool good = true;
+    if (reads_plain(m, scan))
+        good = of_months ? mongo_scan_months(m, scan, fn, context, stats, e)
+                         : mongo_scan_kind(m, kind, scan, fn, context, stats, e);
+    return good && scan_each_sketch(m, scan, fn, context, stats, rows_before, e) &&
+           check_watermarks(m, scan, e);
 }
 
 enum span mongo_copy(const struct store *st, size_t report, enum span resolution, size_t n)
@@ -37,10 +63,13 @@ enum span mongo_copy(const struct store *st, size_t report, enum span resolution
     return kind == NULL ? SPAN_COUNT : mongo_longest(&st->reports[report], kind);
 }
 
+/* Sketches have no copies: they are read from their place. */
 bool mongo_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
     const struct mongo_kind *kind = mongo_copy_kind(&m->reports[scan->report], scan->resolution, n);
-    return mongo_scan_kind(m, kind, scan, fn, context, stats, e) && check_watermarks(m, scan, e);
+    const uint64_t rows_before = stats->rows;
+    return mongo_scan_kind(m, kind, scan, fn, context, stats, e) &&
+           scan_each_sketch(m, scan, fn, context, stats, rows_before, e) && check_watermarks(m, scan, e);
 }

@@ -138,10 +138,12 @@ struct mongo_making {
 struct mongo_sorting {
     struct radix_item *items, *scratch;
     struct radix_item *documents; /* documents to be written, sorted by a hash of their update */
-    const struct cell **cells;
+    struct cell **cells;
     size_t item_capacity;
     struct mongo_written written[MONGO_TARGETS]; /* months and weeks with counts of one report */
     struct mongo_periods periods;                /* hours, days or months with counts of one report */
+    struct sketch_work sketches;                 /* of one time bucket */
+    struct text packed;                          /* one of them */
 };
 
 /* State that jobs keep from one call to the next. */
@@ -156,6 +158,8 @@ struct mongo_worker {
 struct mongo_reader {
     int64_t *rows; /* MONGO_ROWS_MAX × columns */
     uint8_t *row_is_there;
+    struct sketch_work sketches; /* of one time bucket */
+    struct text packed;          /* the same, packed */
 };
 
 struct mongo_store {

@@ -10,13 +10,28 @@ static const struct layout {
     size_t count;
     struct mongo_kind kinds[MONGO_KINDS_MAX];
 } layouts[] = {
-    [LAYOUT_DAY] = {2, {{SPAN_DAY, SPAN_MINUTE}, {SPAN_MONTH, SPAN_DAY}}},
-    [LAYOUT_HOUR] = {3, {{SPAN_HOUR, SPAN_MINUTE}, {SPAN_DAY, SPAN_HOUR}, {SPAN_MONTH, SPAN_DAY}}},
+    [LAYOUT_DAY] = {2, {{SPAN_DAY, SPAN_MINUTE, false}, {SPAN_MONTH, SPAN_DAY, false}}},
+    [LAYOUT_HOUR] =
+        {3, {{SPAN_HOUR, SPAN_MINUTE, false}, {SPAN_DAY, SPAN_HOUR, false}, {SPAN_MONTH, SPAN_DAY, false}}},
     [LAYOUT_MINUTE] = {4,
-                       {{SPAN_MINUTE, SPAN_SECOND},
-                        {SPAN_HOUR, SPAN_MINUTE},
-                        {SPAN_DAY, SPAN_HOUR},
-                        {SPAN_MONTH, SPAN_DAY}}},
+                       {{SPAN_MINUTE, SPAN_SECOND, false},
+                        {SPAN_HOUR, SPAN_MINUTE, false},
+                        {SPAN_DAY, SPAN_HOUR, false},
+                        {SPAN_MONTH, SPAN_DAY, false}}},
+};
+
+/* Layouts but `minute` have no documents with seconds, which come first. */
+static const struct mongo_kind sketch_kinds[][MONGO_SKETCH_KINDS_MAX] = {
+    [SKETCH_HISTOGRAM] = {{SPAN_MINUTE, SPAN_SECOND, true},
+                          {SPAN_HOUR, SPAN_MINUTE, true},
+                          {SPAN_DAY, SPAN_HOUR, true},
+                          {SPAN_MONTH, SPAN_DAY, true},
+                          {SPAN_YEAR, SPAN_MONTH, true}},
+    [SKETCH_DISTINCT] = {{SPAN_SECOND, SPAN_SECOND, true},
+                         {SPAN_MINUTE, SPAN_MINUTE, true},
+                         {SPAN_HOUR, SPAN_HOUR, true},
+                         {SPAN_DAY, SPAN_DAY, true},
+                         {SPAN_MONTH, SPAN_MONTH, true}},
 };
 
 static const struct level {
@@ -30,7 +45,8 @@ static const struct level {
     [SPAN_WEEK] = {"weekly", 0, 0, 8},
 };
 
-const struct mongo_kind mongo_year = {SPAN_YEAR, SPAN_MONTH}, mongo_week = {SPAN_WEEK, SPAN_DAY};
+const struct mongo_kind mongo_year = {SPAN_YEAR, SPAN_MONTH, false},
+                        mongo_week = {SPAN_WEEK, SPAN_DAY, false};
 
 const struct mongo_target mongo_targets[MONGO_TARGETS] = {
     [MONGO_YEARS] = {"rollup", &mongo_year, SPAN_MONTH},
@@ -59,6 +75,30 @@ const struct mongo_kind *mongo_kind_for(const struct report *r, enum span resolu
     return k;
 }
 
+const struct mongo_kind *mongo_sketch_kinds(const struct report *r, size_t sketch, size_t *count)
+{
+    const struct mongo_kind *all = sketch_kinds[measure_sketch_kind(report_sketched(r, sketch))];
+    const size_t first = report_cell(r) == SPAN_SECOND ? 0 : 1;
+    *count = MONGO_SKETCH_KINDS_MAX - first;
+    return all + first;
+}
+
+const struct mongo_kind *mongo_sketch_kind_for(const struct report *r, size_t sketch, enum span resolution)
+{
+    size_t count;
+    const struct mongo_kind *k = mongo_sketch_kinds(r, sketch, &count);
+    ASSERT(k->finest <= resolution && resolution <= SPAN_MONTH);
+    return k + (resolution - k->finest);
+}
+
+uint32_t mongo_plain_measures(const struct report *r)
+{
+    uint32_t bits = ((uint32_t)1 << r->measure_count) - 1;
+    for (size_t i = 0; i < r->sketch_count; i++)
+        bits &= ~((uint32_t)1 << r->sketched[i]);
+    return bits;
+}
+
 const struct mongo_kind *mongo_copy_kind(const struct report *r, enum span resolution, size_t n)
 {
     size_t count;
@@ -76,6 +116,8 @@ enum span mongo_longest(const struct report *r, const struct mongo_kind *k)
 {
     size_t count;
     const struct mongo_kind *last = mongo_kinds(r, &count) + count - 1;
+    if (k->of_sketch)
+        return k->finest;
     if (k == &mongo_week)
         return SPAN_DAY;
     return k == last || k == &mongo_year ? SPAN_MONTH : (enum span)(k[1].finest - 1);
@@ -84,9 +126,9 @@ enum span mongo_longest(const struct report *r, const struct mongo_kind *k)
 const char *mongo_time(enum span span, int64_t ms, char buf[MONGO_TIME_BYTES])
 {
     struct civil c = civil_from_ms(ms);
-    snprintf(buf, MONGO_TIME_BYTES, "%04u%02u%02u%02u%02u", (unsigned)c.year % 10000u,
+    snprintf(buf, MONGO_TIME_BYTES, "%04u%02u%02u%02u%02u%02u", (unsigned)c.year % 10000u,
              (unsigned)c.month % 100u, (unsigned)c.day % 100u, (unsigned)c.hour % 100u,
-             (unsigned)c.minute % 100u);
+             (unsigned)c.minute % 100u, (unsigned)c.second % 100u);
     buf[levels[span].digits] = '\0';
     return buf;
 }

@@ -10,11 +10,21 @@
  *   each layout:    R.year   { total.M }                        2010; rolled up: mongo/job/roll.h
  *                   R.week   { weekly, daily.D }                20101004; rolled up, optional
  *
+ * A measure with a sketch (aggregate/sketch.h) has documents for itself. Each kind holds the buckets of one
+ * resolution, so a document expires as a whole, and no bucket is stored twice:
+ *
+ *   histogram:      R.latency.hour   { minute.M }, R.latency.day { hourly.H }, R.latency.month { daily.D },
+ *                   R.latency.year   { total.M }; layout minute: R.latency.minute { second.S }, too
+ *   distinct:       R.visitors.minute { minute }, R.visitors.hour { hourly }, R.visitors.day { daily },
+ *                   R.visitors.month { total }; layout minute: R.visitors.second { second }, too. Not written
+ *                   yet: mongo_open() refuses such reports
+ *
  * Names: counts of a resolution have the same name in every document: second, minute, hourly, daily, total.
  *        In the document of that resolution they are one value. A longer document has one value per bucket,
  *        with a key for each resolution in between; so no level has more than 60 keys. Days and months
  *        count from 1, days of weeks from 0.
- * Time : `_id` begins with the start of the period: as many digits of YYYYMMDDhhmm as tell two periods apart.
+ * Time : `_id` begins with the start of the period: as many digits of YYYYMMDDhhmmss as tell two periods
+ *        apart.
  */
 #pragma once
 
@@ -26,9 +36,11 @@
 struct mongo_kind {
     enum span span;   /* length of a document's period; it names the collection */
     enum span finest; /* resolution of its shortest buckets */
+    bool of_sketch;   /* it holds a measure with a sketch, and buckets of `finest` only */
 };
 
-#define MONGO_KINDS_MAX 4
+#define MONGO_KINDS_MAX        4
+#define MONGO_SKETCH_KINDS_MAX 5
 /* The kinds that batches write, from the shortest to the longest. If several kinds hold a time bucket, read
  * the last one: it needs the fewest documents. */
 const struct mongo_kind *mongo_kinds(const struct report *r, size_t *count);
@@ -37,6 +49,12 @@ const struct mongo_kind *mongo_kind_for(const struct report *r, enum span resolu
 /* The n-th kind, from 0, that holds the same buckets again, such as documents of their own length. NULL:
  * none. Months are read from documents of years if these are rolled up, so documents of months are a copy. */
 const struct mongo_kind *mongo_copy_kind(const struct report *r, enum span resolution, size_t n);
+/* As mongo_kinds() and mongo_kind_for(), of the documents that a sketch of the report has; `sketch` is its
+ * index among the report's sketches. */
+const struct mongo_kind *mongo_sketch_kinds(const struct report *r, size_t sketch, size_t *count);
+const struct mongo_kind *mongo_sketch_kind_for(const struct report *r, size_t sketch, enum span resolution);
+/* The measures without a sketch, a bit each: those of mongo_kinds(). */
+uint32_t mongo_plain_measures(const struct report *r);
 /* The kinds that are rolled up from documents of months. */
 extern const struct mongo_kind mongo_year, mongo_week;
 struct mongo_target {
@@ -70,7 +88,8 @@ const char *mongo_path(const struct mongo_kind *k, enum span resolution, int64_t
 
 /* Time buckets of a document as rows, in order: the number of rows; the row of `key` below the row of the
  * next longer bucket (false: none); the start of a row. */
-#define MONGO_ROWS_MAX 1440
+#define MONGO_ROWS_MAX        1440
+#define MONGO_SKETCH_ROWS_MAX 60
 size_t mongo_row_count(const struct mongo_kind *k, enum span resolution);
 bool mongo_row_below(enum span span, const char *key, size_t *row);
 int64_t mongo_row_ms(enum span resolution, int64_t document_ms, size_t row);

@@ -48,6 +48,18 @@ void mongo_report_key(const struct report *r, char key[MONGO_NAME_BYTES])
         snprintf(key, MONGO_NAME_BYTES, "%s~%d", r->name, r->generation);
 }
 
+bool mongo_read_report(const bson_t *document, struct report *r, struct err *e)
+{
+    bson_iter_t name, generation, definition;
+    *r = (struct report){0};
+    if (!bson_iter_init_find(&name, document, "name") || !BSON_ITER_HOLDS_UTF8(&name) ||
+        !bson_iter_init_find(&generation, document, "generation") ||
+        !bson_iter_init_find(&definition, document, "definition") || !BSON_ITER_HOLDS_UTF8(&definition))
+        return err_set(e, EX_DATAERR, "a report of the database is damaged; restore it from a backup");
+    return report_read(r, slice_text(bson_iter_utf8(&name, NULL)), (int)bson_iter_as_int64(&generation),
+                       slice_text(bson_iter_utf8(&definition, NULL)), e);
+}
+
 void mongo_report_init(struct mongo_report *more, const struct report *r, const char *key, bool has_zeros)
 {
     *more = (struct mongo_report){.series_found = -1};

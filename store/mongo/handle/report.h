@@ -8,7 +8,10 @@
 #include "store/mongo/handle/names.h"
 #include "store/reader.h"
 
-#define MONGO_NAME_BYTES  (REPORT_NAME_BYTES + 24) /* a collection: "pages~2.month" */
+#include <bson/bson.h>
+
+/* a collection: "pages~2.month", "pages~2.latency.month" */
+#define MONGO_NAME_BYTES  (REPORT_NAME_BYTES + MEASURE_NAME_BYTES + 24)
 #define MONGO_OWNER_BYTES 32
 
 /* The ages at which the server may delete documents: mongo/job/ttl.h. */
@@ -65,6 +68,9 @@ struct mongo_report {
 
 /* The key of a report that is new in a database: "pages", "pages~2". */
 void mongo_report_key(const struct report *r, char key[MONGO_NAME_BYTES]);
+/* Reads a report from its document of `reports`. The caller calls report_fini(). EX_DATAERR: it is
+ * damaged. */
+bool mongo_read_report(const bson_t *document, struct report *r, struct err *e) MUST_CHECK;
 /* `key`: the report's in the database; NULL: the report is new. `has_zeros`: documents may hold buckets of
  * zeros. */
 void mongo_report_init(struct mongo_report *more, const struct report *r, const char *key, bool has_zeros);

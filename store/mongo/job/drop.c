@@ -16,24 +16,30 @@
 
 struct drop {
     struct mongo_store *m;
-    struct report report; /* name and generation only */
+    struct report report;
     char key[MONGO_NAME_BYTES];
 };
 
-static bool find_report(struct drop *d, struct err *e)
+static bool find_report(struct drop *d, const char *name, int generation, struct err *e)
 {
     struct mongo_found_report found;
-    if (!mongo_find_report(d->m, d->report.name, d->report.generation, &found, e))
+    bson_t document;
+    if (!mongo_find_report(d->m, name, generation, &found, e))
         return false;
+    if (found.count == 0)
+        return err_set(e, EX_NOINPUT, "%s has no generation %d of report \"%s\"",
+                       mongo_client_name(d->m->client), generation, name);
     memcpy(d->key, found.key, sizeof d->key);
-    return found.count > 0 || err_set(e, EX_NOINPUT, "%s has no generation %d of report \"%s\"",
-                                      mongo_client_name(d->m->client), d->report.generation, d->report.name);
+    bool good = mongo_read_document(d->m->client, MONGO_REPORTS, d->key, &document, e) &&
+                mongo_read_report(&document, &d->report, e);
+    bson_destroy(&document);
+    return good;
 }
 
 /* Refuse while a writer counts this generation: it must not be beside a writer of another generation. */
 static bool check_writers(const struct drop *d, struct err *e)
 {
-    struct report other = d->report;
+    struct report other = d->report; /* borrowed, but for its generation */
     struct mongo_found_report newest;
     bson_t ledger;
     if (!mongo_find_newest(d->m, d->report.name, &newest, e))
@@ -55,10 +61,17 @@ static bool check_writers(const struct drop *d, struct err *e)
 static bool collection_at(const struct drop *d, size_t n, char name[MONGO_NAME_BYTES])
 {
     static const char *const others[] = {"year", "week", MONGO_TOP, "series"};
-    if (n >= SPAN_COUNT + COUNT_OF(others))
+    const size_t kinds = SPAN_YEAR + 1, all = kinds * d->report.sketch_count;
+    int len;
+    if (n >= all + SPAN_COUNT + COUNT_OF(others))
         return false;
-    const char *kind = n < SPAN_COUNT ? span_name((enum span)n) : others[n - SPAN_COUNT];
-    int len = snprintf(name, MONGO_NAME_BYTES, "%s.%s", d->key, kind);
+    if (n < all)
+        len = snprintf(name, MONGO_NAME_BYTES, "%s.%s.%s", d->key,
+                       report_sketched(&d->report, n / kinds)->name, span_name((enum span)(n % kinds)));
+    else if (n - all < SPAN_COUNT)
+        len = snprintf(name, MONGO_NAME_BYTES, "%s.%s", d->key, span_name((enum span)(n - all)));
+    else
+        len = snprintf(name, MONGO_NAME_BYTES, "%s.%s", d->key, others[n - all - SPAN_COUNT]);
     ASSERT(len > 0 && len < MONGO_NAME_BYTES);
     return true;
 }
@@ -177,8 +190,10 @@ static bool drop_all(const struct drop *d, struct err *e)
 bool mongo_drop(struct store *st, const char *report, int generation, bool dry_run,
                 struct store_dropped *dropped, struct err *e)
 {
-    struct drop d = {.m = mongo_of(st), .report = {.generation = generation}};
-    snprintf(d.report.name, sizeof d.report.name, "%s", report);
-    return find_report(&d, e) && check_writers(&d, e) && weigh(&d, dropped, e) &&
-           (dry_run || drop_all(&d, e));
+    struct drop d = {.m = mongo_of(st)};
+    if (!find_report(&d, report, generation, e))
+        return false;
+    bool good = check_writers(&d, e) && weigh(&d, dropped, e) && (dry_run || drop_all(&d, e));
+    report_fini(&d.report);
+    return good;
 }

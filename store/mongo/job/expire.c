@@ -135,6 +135,8 @@ static bool unset_page(struct mongo_store *m, size_t report, const char *collect
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
     for (size_t i = 0; i < m->reports[report].measure_count; i++) {
         char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
+        if (measure_has_sketch(&m->reports[report].measures[i]))
+            continue;
         snprintf(path, sizeof path, "%s%s", m->more[report].fields[i], mongo_member(span));
         BSON_APPEND_UTF8(&unset, path, "");
     }
@@ -285,6 +287,23 @@ static bool unset_spans(struct expiring *x, struct err *e)
     return true;
 }
 
+/* Deletes the documents of histograms and distinct counts that have expired, which they do as a whole. */
+static bool delete_sketches(struct expiring *x, struct err *e)
+{
+    const struct report *r = &x->m->reports[x->report];
+    size_t count;
+    for (size_t sketch = 0; sketch < r->sketch_count; sketch++) {
+        const struct mongo_kind *kinds = mongo_sketch_kinds(r, sketch, &count);
+        for (size_t k = 0; k < count && !x->expired->more; k++) {
+            x->kind = &kinds[k];
+            mongo_sketch_collection(x->m, x->report, sketch, span_name(x->kind->span), x->collection);
+            if (!delete_documents(x, e))
+                return false;
+        }
+    }
+    return true;
+}
+
 /* Deletes the rankings of expired periods. */
 static bool delete_tops(struct expiring *x, struct err *e)
 {
@@ -314,7 +333,7 @@ static bool expire_report(struct mongo_store *m, size_t report, int64_t now_ms, 
         if (!delete_documents(&x, e) || (!expired->more && !unset_spans(&x, e)))
             return false;
     }
-    return x.expired->more || delete_tops(&x, e);
+    return delete_sketches(&x, e) && (x.expired->more || delete_tops(&x, e));
 }
 
 /* Expires the report whose turn it is. Each report gets its turn, however slow the server is, and even if

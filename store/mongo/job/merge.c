@@ -11,7 +11,7 @@
 #define ANSWER_DOCUMENTS 1000 /* documents of a month in one reply */
 #define FIELD_BYTES      (MONGO_PATH_BYTES + MEASURE_NAME_BYTES + 16)
 
-static const struct mongo_kind month_kind = {SPAN_MONTH, SPAN_DAY};
+static const struct mongo_kind month_kind = {SPAN_MONTH, SPAN_DAY, false};
 
 /* ---- the documents of a month, one by one */
 
@@ -94,7 +94,8 @@ static bool open_source(struct mongo_merge *g, struct mongo_source *source, stru
     BSON_APPEND_BOOL(&part, "metadata", true);
     BSON_APPEND_BOOL(&part, "applied", true);
     for (size_t i = 0; i < report->measure_count; i++) {
-        for (int64_t ms = source->from_ms; ms < source->to_ms; ms = span_next(resolution, ms))
+        int64_t ms = measure_has_sketch(&report->measures[i]) ? source->to_ms : source->from_ms;
+        for (; ms < source->to_ms; ms = span_next(resolution, ms))
             BSON_APPEND_BOOL(&part, field_from(g, i, ms, field), true);
     }
     bson_append_document_end(&options, &part);
@@ -164,7 +165,7 @@ static void add_bucket(const struct mongo_merge *g, const bson_t *document, int6
         int64_t *own = &columns[measure->column];
         char field[FIELD_BYTES];
         bson_iter_t value;
-        if (!mongo_find_member(document, field_from(g, i, ms, field), &value))
+        if (measure_has_sketch(measure) || !mongo_find_member(document, field_from(g, i, ms, field), &value))
             continue;
         mongo_read_value(measure, &value, own);
         field_to(g, i, ms, field);

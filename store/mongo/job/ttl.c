@@ -47,14 +47,26 @@ int64_t mongo_ttl_left(const struct mongo_store *m, size_t report, const struct 
     return now_ms < since_ms + MONGO_TTL_GRACE_MS ? 0 : now_ms - ttl_s * SECOND_MS - MONGO_TTL_GRACE_MS;
 }
 
-/* The ages at which buckets are deleted with their documents. */
+/* The age at which buckets are deleted with documents of histograms and distinct counts; 0: they are not. */
+static int64_t sketch_age(const struct mongo_store *m, size_t report, enum span span)
+{
+    const struct report *r = &m->reports[report];
+    return r->sketch_count > 0 && mongo_ttl_s(m, report, mongo_sketch_kind_for(r, 0, span)) > 0
+               ? r->keep_ms[span]
+               : 0;
+}
+
+/* The ages at which buckets are deleted with their documents: the shortest, if several have them. */
 static void find_ages(const struct mongo_store *m, size_t report, int64_t age_ms[SPAN_COUNT])
 {
     const struct report *r = &m->reports[report];
     memset(age_ms, 0, SPAN_COUNT * sizeof *age_ms);
     for (int s = (int)report_cell(r); s < SPAN_COUNT; s++) {
         const struct mongo_kind *k = mongo_kind_for(r, (enum span)s);
+        const int64_t of_sketch_ms = sketch_age(m, report, (enum span)s);
         age_ms[s] = mongo_ttl_s(m, report, k) > 0 ? r->keep_ms[mongo_longest(r, k)] : 0;
+        if (of_sketch_ms > 0 && (age_ms[s] == 0 || of_sketch_ms < age_ms[s]))
+            age_ms[s] = of_sketch_ms;
     }
 }
 

@@ -34,10 +34,14 @@ static bool lacks(struct enough *n, const bson_t *update, const char *path)
         path != NULL ? ", at " : "", path != NULL ? path : ", which is missing,");
 }
 
-/* Is it a number of events? Those of a report's first count have no name of their own. */
+/* Is it a number of events? Those of a report's first count, and of histograms, have no name of their own
+ * in front. */
 static bool is_plain(const char *path)
 {
-    size_t len = strcspn(path, ".");
+    const size_t len = strcspn(path, ".");
+    const char *last = strrchr(path, '.');
+    if (last != NULL && (strcmp(last, ".units") == 0 || strcmp(last, ".micros") == 0))
+        return false;
     for (enum span s = 0; s < SPAN_COUNT; s++) {
         if (strlen(mongo_member(s)) == len && strncmp(mongo_member(s), path, len) == 0)
             return true;

@@ -99,13 +99,14 @@ static void add_zeros(bson_t *to, const char *name, const struct measure *m, enu
     bson_append_document_end(to, &of);
 }
 
-/* Min, max and last have no zero. */
+/* Min, max and last have no zero; sketches are not in these documents. */
 static void write_zeros(const struct mongo_store *m, size_t report, const struct mongo_kind *k,
                         int64_t date_ms, bson_t *to)
 {
     const struct report *r = &m->reports[report];
     for (size_t i = 0; i < r->measure_count; i++) {
-        for (int s = (int)k->span; measure_is_sum(&r->measures[i]) && s >= (int)k->finest; s--) {
+        const bool has_zero = measure_is_sum(&r->measures[i]) && !measure_has_sketch(&r->measures[i]);
+        for (int s = (int)k->span; has_zero && s >= (int)k->finest; s--) {
             char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
             snprintf(path, sizeof path, "%s%s", m->more[report].fields[i], mongo_member((enum span)s));
             add_zeros(to, path, &r->measures[i], (enum span)s, k->span, date_ms);

@@ -74,6 +74,14 @@ void mongo_begin_update(struct update *u)
     bson_init(&u->unset);
 }
 
+void mongo_drop_update(struct update *u)
+{
+    bson_destroy(&u->inc);
+    bson_destroy(&u->min);
+    bson_destroy(&u->max);
+    bson_destroy(&u->unset);
+}
+
 static void add_operator(bson_t *to, const char *name, bson_t *of)
 {
     if (!bson_empty(of))
@@ -115,18 +123,20 @@ void mongo_end_update(struct update *u, const bson_t *filter, const bson_t *set)
     bson_destroy(&entry);
 }
 
-/* Adds the columns of every measure at a time bucket: "daily", "hourly.13". */
+/* Adds the columns of every measure without a sketch at a time bucket: "daily", "hourly.13". */
 static void add_slot(struct update *u, const char *slot, const int64_t *columns)
 {
     const struct report *r = &u->m->reports[u->report];
     char path[128];
     for (size_t i = 0; i < r->measure_count; i++) {
+        if (measure_has_sketch(&r->measures[i]))
+            continue;
         snprintf(path, sizeof path, "%s%s", u->m->more[u->report].fields[i], slot);
         mongo_add_value(&u->inc, &u->min, &u->max, &r->measures[i], path, &columns[r->measures[i].column]);
     }
 }
 
-static void end_bucket(struct update *u, uint32_t series, enum span span, int64_t date_ms)
+void mongo_end_document(struct update *u, uint32_t series, enum span span, int64_t date_ms)
 {
     bson_t filter;
     bson_init(&filter);
@@ -155,7 +165,7 @@ static size_t sort_cells(struct mongo_store *m, const struct batch *batch, size_
         const struct part *part = batch->parts[p];
         const struct cells *cells = &part->reports[report].cells;
         for (size_t i = 0; i < cells->count; i++, n++) {
-            const struct cell *c = cells_at(cells, i);
+            struct cell *c = cells_at(cells, i);
             uint32_t series = series_map_number(&m->more[report].map, part, c->series);
             m->sorting.cells[n] = c;
             m->sorting.items[n] = (struct radix_item){(uint64_t)series << 32 | c->time, (uint32_t)n};
@@ -167,16 +177,6 @@ static size_t sort_cells(struct mongo_store *m, const struct batch *batch, size_
         m->sorting.scratch = swap;
     }
     return count;
-}
-
-static uint32_t series_at(const struct mongo_store *m, size_t i)
-{
-    return (uint32_t)(m->sorting.items[i].key >> 32);
-}
-
-static int64_t ms_at(const struct update *u, size_t i)
-{
-    return (uint32_t)u->m->sorting.items[i].key * report_cell_ms(&u->m->reports[u->report]);
 }
 
 /* Merges a cell; or, if the batch takes events out, its opposite. */
@@ -206,17 +206,17 @@ static void write_document(struct update *u, const struct mongo_kind *k, size_t 
     int64_t sums[SPAN_COUNT][REPORT_COLUMNS_MAX] = {{0}};
     const struct watermarks *watermarks = &m->more[u->report].watermarks;
     const enum span longest = mongo_longest(r, k);
-    uint32_t series = series_at(m, i);
-    int64_t start_ms = span_floor(k->span, ms_at(u, i)), next_ms = span_next(k->span, start_ms);
+    uint32_t series = update_series_at(u, i);
+    int64_t start_ms = span_floor(k->span, update_ms_at(u, i)), next_ms = span_next(k->span, start_ms);
     char path[MONGO_PATH_BYTES];
     bool goes_on = true;
     mongo_begin_update(u);
     while (goes_on) {
-        int64_t at_ms = ms_at(u, i);
+        int64_t at_ms = update_ms_at(u, i);
         merge_cells(m, u->report, count, &i, sums[k->finest]);
-        goes_on = i < count && series_at(m, i) == series && ms_at(u, i) < next_ms;
+        goes_on = i < count && update_series_at(u, i) == series && update_ms_at(u, i) < next_ms;
         for (enum span s = k->finest; s < k->span; s++) {
-            if (goes_on && span_floor(s, ms_at(u, i)) == span_floor(s, at_ms))
+            if (goes_on && span_floor(s, update_ms_at(u, i)) == span_floor(s, at_ms))
                 break;
             if (s > longest || at_ms >= watermarks->before_ms[s])
                 add_slot(u, mongo_path(k, s, at_ms, path), sums[s]);
@@ -225,12 +225,7 @@ static void write_document(struct update *u, const struct mongo_kind *k, size_t 
         }
     }
     add_slot(u, mongo_member(k->span), sums[k->span]);
-    end_bucket(u, series, k->span, start_ms);
-}
-
-static bool is_within(const struct update *u, size_t i, size_t count, uint32_t series, int64_t end_ms)
-{
-    return i < count && series_at(u->m, i) == series && ms_at(u, i) < end_ms;
+    mongo_end_document(u, series, k->span, start_ms);
 }
 
 /* The hits of a bucket. Without a count among the measures, a bucket is one hit. */
@@ -257,23 +252,23 @@ static void note_written(struct mongo_written *written, int64_t start_ms)
 static size_t sign_document(const struct update *u, const struct mongo_kind *k, size_t i, size_t count,
                             uint64_t *signature, struct mongo_touch *t)
 {
-    uint32_t series = series_at(u->m, i);
-    *t = (struct mongo_touch){.series = series, .start_ms = span_floor(k->span, ms_at(u, i))};
+    uint32_t series = update_series_at(u, i);
+    *t = (struct mongo_touch){.series = series, .start_ms = span_floor(k->span, update_ms_at(u, i))};
     int64_t end_ms = span_next(k->span, t->start_ms);
     *signature = 0;
-    while (is_within(u, i, count, series, end_ms)) {
-        int64_t slot[1 + REPORT_COLUMNS_MAX] = {span_floor(k->finest, ms_at(u, i))};
+    while (update_is_within(u, i, count, series, end_ms)) {
+        int64_t slot[1 + REPORT_COLUMNS_MAX] = {span_floor(k->finest, update_ms_at(u, i))};
         if (k->finest == SPAN_DAY && u->m->with_weeks)
             note_written(&u->m->sorting.written[MONGO_WEEKS], civil_week_floor(u->m->week_start, slot[0]));
         int64_t next_ms = span_next(k->finest, slot[0]);
-        while (is_within(u, i, count, series, next_ms)) {
-            t->last_ms = ms_at(u, i);
+        while (update_is_within(u, i, count, series, next_ms)) {
+            t->last_ms = update_ms_at(u, i);
             merge_cells(u->m, u->report, count, &i, slot + 1);
         }
         t->hits = value_add(t->hits, hits_of(u, slot + 1));
         *signature = XXH3_64bits_withSeed(slot, sizeof slot, *signature);
     }
-    t->is_last = i == count || series_at(u->m, i) != series;
+    t->is_last = i == count || update_series_at(u, i) != series;
     return i;
 }
 
@@ -294,7 +289,7 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
     int64_t kept_ms = first_kept(u, k);
     for (size_t i = 0; i < cell_count;) {
         uint64_t signature;
-        int64_t start_ms = span_floor(k->span, ms_at(u, i));
+        int64_t start_ms = span_floor(k->span, update_ms_at(u, i));
         struct mongo_touch touch;
         if (k->span == SPAN_MONTH)
             note_written(&m->sorting.written[MONGO_YEARS], start_ms);
@@ -359,7 +354,7 @@ static void write_tops(struct update *u, size_t cell_count)
     u->collection = mongo_collection(m, u->report, MONGO_TOP, name);
     mongo_periods_clear(p);
     for (size_t i = 0; i < cell_count; i++)
-        mongo_periods_add(p, ms_at(u, i));
+        mongo_periods_add(p, update_ms_at(u, i));
     for (size_t s = 0; s < MONGO_TOP_SPANS; s++) {
         enum span span = mongo_top_spans[s];
         mongo_periods_floor(p, span);
@@ -381,6 +376,7 @@ static void write_documents(struct update *u, size_t cell_count)
         u->collection = mongo_collection(u->m, u->report, span_name(kinds[n].span), name);
         write_kind(u, &kinds[n], n, cell_count);
     }
+    mongo_write_sketches(u, cell_count);
     for (size_t t = 0; t < MONGO_TARGETS; t++)
         write_stamps(u, t);
     write_tops(u, cell_count);
@@ -407,12 +403,11 @@ static void write_series(struct update *u)
 }
 
 /* Events that went to `other`, for the report's books. */
-static int64_t count_other(const struct mongo_store *m, size_t report, size_t count)
+static int64_t count_other(const struct update *u, size_t count)
 {
     int64_t sum = 0;
-    for (size_t i = 0; i < count && series_at(m, i) == STORE_SERIES_OTHER; i++)
-        sum = value_add(sum,
-                        store_cell_count(&m->reports[report], m->sorting.cells[m->sorting.items[i].index]));
+    for (size_t i = 0; i < count && update_series_at(u, i) == STORE_SERIES_OTHER; i++)
+        sum = value_add(sum, store_cell_count(&u->m->reports[u->report], update_cell_at(u, i)));
     return sum;
 }
 
@@ -454,7 +449,7 @@ void mongo_write_updates(struct mongo_store *m, const struct batch *batch, struc
     int64_t *others = xcalloc(m->store.report_count + 1, sizeof *others);
     for (u.report = 0; u.report < m->store.report_count; u.report++) {
         size_t count = write_report(&u, batch);
-        others[u.report] = count_other(m, u.report, count);
+        others[u.report] = count_other(&u, count);
     }
     u.collection = MONGO_BOOKS;
     for (u.report = 0; u.report < m->store.report_count; u.report++)

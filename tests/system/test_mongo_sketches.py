@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+"""Histograms in MongoDB: their documents have what the lines say, bucket by bucket, however the lines were counted.
+
+The judge reads documents by pymongo and finds the buckets of numbers by integers. SQLite's answers are the second judge.
+TALLYD_MONGO names the server (tests/servers/mongo.py). The seed is printed; TALLYD_SEED repeats a run.
+"""
+
+import collections
+import json
+import math
+import os
+import re
+import time
+import urllib.parse
+
+from harness import EX_DATAERR, EX_OK, DaemonCase, dice, draw_death, dying_at, failpoints
+from mongocase import LENGTHS, MEMBERS, SIGNS, SPANS, MongoCase, main
+from test_sketches import BEGIN, DAY, HOUR, MILLION, draw, iso, written
+
+LINES = int(os.environ.get("TALLYD_LINES") or 400)
+KILLED = -9
+DAYS = 3
+SLOT_OF_MILLIONTH = -318  # the least bucket of a number
+# By layout: the kinds of documents of a histogram, and which buckets each holds.
+KINDS = {"hour": "minute", "day": "hour", "month": "day", "year": "month"}
+REPORTS = {"site": (None, KINDS), "pages": ("path", KINDS), "hours": ("path", KINDS), "moments": (None, {**KINDS, "minute": "second"})}
+QUESTIONS = ("all", "p99(latency)", "share(latency <= 0.25)", "count(latency)", "mean(latency)", "hits")
+
+
+def config(more="", keep="", moments=True):
+    return f"""
+sources: {{a: {{path: a.log, decode: [logfmt]}}}}
+reports:
+  site: {{measures: {{hits: count, latency: histogram(duration)}}{keep}}}
+  pages: {{by: [path], measures: {{hits: count, latency: histogram(duration)}}{keep}{more}}}
+  hours: {{by: [path], layout: hour, measures: {{latency: histogram(duration), longest: max(duration)}}{keep}}}
+{"  moments: {layout: minute, measures: {latency: histogram(duration)}}" if moments else ""}
+aggregate: {{batch_size: 64KiB, flush: 100ms}}
+store: {{validation: error}}
+http: {{listen: "127.0.0.1:0"}}
+""".encode()
+
+
+def events_of(rolls, count, begin, end):
+    """Some numbers are negative."""
+    return sorted((at, path, -number if number and rolls.random() < 0.1 else number, host)
+                  for at, path, number, host in draw(rolls, count, begin, end))
+
+
+def lines_of(events):
+    """An import reads 256 KiB at least before it writes: long lines make many batches of few of them."""
+    return b"".join(written(event).replace(b"\n", b" agent=" + b"x" * 2000 + b"\n") if event[2] is None or event[2] >= 0 else
+                    written((*event[:2], -event[2], event[3])).replace(b"duration=", b"duration=-") for event in events)
+
+
+def index_of(millionths):
+    """The i of the bucket (2^((i-1)/16), 2^(i/16)] by integers: n^16 <= 2^i * 10^96."""
+    power = millionths**16
+    index = max(SLOT_OF_MILLIONTH, math.floor(16 * math.log2(millionths / MILLION)) - 2)
+    while power * 2**max(0, -index) > 2**max(0, index) * MILLION**16:
+        index += 1
+    return index
+
+
+def bucket_of(millionths):
+    if millionths == 0:
+        return "zero"
+    return ("buckets" if millionths > 0 else "negative", index_of(abs(millionths)))
+
+
+def recount(events, span, by_path):
+    """{(time, path): Counter of buckets, of "count" and "sum"}"""
+    cells = collections.defaultdict(collections.Counter)
+    for at, path, number, _ in events:
+        cell = cells[iso(at)[:LENGTHS[SPANS.index(span)]], path if by_path else None]
+        if number is not None:
+            cell[bucket_of(number)] += 1
+            cell["count"] += 1
+            cell["sum"] += number
+    return {name: {key: value for key, value in cell.items() if value} for name, cell in cells.items()}
+
+
+def counted(value):
+    """The same of a bucket in a document."""
+    cell = {"count": value["count"], "zero": value.get("zero", 0), "sum": value["units"] * MILLION + value["micros"]}
+    for name in "buckets", "negative":
+        cell.update({(name, int(index)): count for index, count in value.get(name, {}).items()})
+    return {key: value for key, value in cell.items() if value}
+
+
+def leaves(value, depth, path=()):
+    if depth == 0:
+        yield path, value
+        return
+    for key, below in value.items():
+        yield from leaves(below, depth - 1, (*path, key))
+
+
+class SketchCase(MongoCase, DaemonCase):
+    def setUp(self):
+        super().setUp()
+        self.dice = dice()
+        self.span = BEGIN, BEGIN + DAYS * DAY
+        self.write("tallyd.yaml", config())
+
+    def stored(self, report, kind, dimension):
+        """{(time, value of the dimension): counts} of the histograms in the documents of one kind."""
+        cells, finest = {}, KINDS.get(kind, "second")
+        signs = (*SIGNS[1:],) if kind == "year" else SIGNS[SPANS.index(kind) + 1:]
+        for document in self.base[f"{report}.latency.{kind}"].find():
+            self.assertLessEqual({*document}, {"_id", "metadata", "applied", "modified", "v", MEMBERS[finest]})
+            date = document["metadata"]["date"].isoformat()[:4 if kind == "year" else LENGTHS[SPANS.index(kind)]]
+            for keys, value in leaves(document[MEMBERS[finest]], 1):
+                at = date + "".join(f"{sign}{int(key):02}" for sign, key in zip(signs, keys))
+                cells[at, document["metadata"].get(dimension)] = counted(value)
+        return cells
+
+    def check_documents(self, events, reports=REPORTS):
+        for report in reports:
+            dimension, kinds = REPORTS[report]
+            for kind, finest in kinds.items():
+                with self.subTest(report=report, documents=kind):
+                    expected = recount(events, finest, dimension is not None)
+                    self.assertEqual(expected, self.stored(report, kind, dimension))
+
+    def verify(self, *files, store=None):
+        for more in ["--decode", "logfmt", *files], ["--store-only"]:
+            if more[-1] != "logfmt":
+                self.tallyd("verify", "-c", "tallyd.yaml", "--store", store or self.store, *more)
+
+    def count_into(self, store, *files, **options):
+        return self.tallyd("import", "-q", "-c", "tallyd.yaml", "--decode", "logfmt", "--store", store, *files, **options)
+
+    def ask(self, store, report, *arguments, span=None):
+        begin, end = span or self.span
+        return self.tallyd("query", report, "--store", store, "--from", iso(begin), "--to", iso(end), "--format",
+                           "csv-raw", *arguments, status=None) + self.err
+
+    def answers(self, store, span=None):
+        said = [self.ask(store, report, "--measure", measure, "--step", step, span=span) for report in ("site", "pages")
+                for measure in QUESTIONS for step in ("minute", "hour", "day", "month")]
+        said += [self.ask(store, "pages", "--measure", "p99(latency)", *how, span=span)
+                 for how in (["--top", "5"], ["--filter", "path=/a", "--step", "hour"], ["--filter", "path=~/.*"])]
+        return said
+
+    def assert_same(self, expected, store, **options):
+        for one, two in zip(expected, self.answers(store, **options)):
+            self.assertEqual(one, two)
+
+    def count_in_sqlite(self, *files, more=""):
+        whole = self.read("tallyd.yaml")
+        self.write("tallyd.yaml", config(more, moments=False))
+        self.count_into("sqlite:judge.db", *files)
+        expected = self.answers("sqlite:judge.db")
+        self.write("tallyd.yaml", whole)
+        return expected
+
+
+class Exact(SketchCase):
+    def import_killed(self, name):
+        """Imports of a file that die, until one does not. Returns how many died."""
+        deaths = 0
+        while True:
+            place = "mongo.committed" if deaths == 0 else draw_death(self.dice, failpoints("mongo."), 3)
+            self.count_into(self.store, name, status=None, env=dying_at(place))
+            self.assertIn(self.status, (EX_OK, KILLED), f"{place}\n{self.err}")
+            if self.status == EX_OK:
+                return deaths
+            deaths += 1
+
+    def test_documents_by_dying_imports(self):
+        events = events_of(self.dice, LINES, *self.span)
+        self.write("a.log", lines_of(events))
+        self.assertGreater(self.import_killed("a.log"), 0)
+        self.check_documents(events)
+        self.verify("a.log")
+        self.assert_same(self.count_in_sqlite("a.log"), self.store)
+
+    def test_two_writers_at_once(self):
+        """Their lines are of the same documents."""
+        parts = [events_of(self.dice, LINES // 2, *self.span) for _ in range(2)]
+        for name, part in zip("ab", parts):
+            self.write(f"{name}.log", lines_of(part))
+        waiting = ["a.log", "b.log"]
+        while waiting:
+            deaths = {name: draw_death(self.dice, failpoints("mongo."), 4) for name in waiting}
+            writers = {name: self.start("import", "-c", "tallyd.yaml", "--decode", "logfmt", "--store", self.store, name,
+                                        env=dying_at(place)) for name, place in deaths.items()}
+            for name, writer in writers.items():
+                self.end(writer, EX_OK, KILLED)
+                if writer.returncode == EX_OK:
+                    waiting.remove(name)
+        events = sum(parts, [])
+        self.check_documents(events)
+        self.verify("a.log", "b.log")
+
+    def test_changed_document_is_found(self):
+        self.write("a.log", lines_of(events_of(self.dice, 40, *self.span)))
+        self.count_into(self.store, "a.log")
+        document = next(one for one in self.base["pages.latency.day"].find()
+                        if any("buckets" in value for value in one["hourly"].values()))
+        hour, value = next((hour, value) for hour, value in document["hourly"].items() if "buckets" in value)
+        index = next(iter(value["buckets"]))
+        self.base["pages.latency.day"].update_one({"_id": document["_id"]}, {"$inc": {f"hourly.{hour}.buckets.{index}": 1}})
+        for more in ["--decode", "logfmt", "a.log"], ["--store-only"]:
+            self.assertIn("latency 2026-01-0", self.tallyd("verify", "-c", "tallyd.yaml", "--store", self.store, *more, status=1))
+        self.base["pages.latency.day"].update_one({"_id": document["_id"]},
+                                                  {"$set": {f"hourly.{hour}.buckets": {"1009": document["v"]}}},
+                                                  bypass_document_validation=True)
+        self.tallyd("query", "pages", "--store", self.store, "--measure", "p99(latency)", "--from", iso(self.span[0]), "--to",
+                    iso(self.span[1]), "--step", "hour", status=EX_DATAERR)
+        self.assertIn("pages.latency.day has a damaged histogram(duration)", self.err)
+
+    def test_other(self):
+        """Series beyond the limit count together."""
+        self.write("tallyd.yaml", config(", series_max: 3"))
+        events = events_of(self.dice, LINES // 2, *self.span)
+        self.write("a.log", lines_of(events))
+        self.count_into(self.store, "a.log")
+        paths = {one["metadata"]["path"] for one in self.base["pages.series"].find()}
+        self.assertEqual(3, len(paths))
+        self.check_documents([(at, path if path in paths else None, *more) for at, path, *more in events], ["pages"])
+        self.verify("a.log")
+
+    def test_there_and_back_again(self):
+        events = events_of(self.dice, LINES // 2, *self.span)
+        self.write("a.log", lines_of(events))
+        expected = self.count_in_sqlite("a.log")
+        self.tallyd("admin", "copy", "sqlite:judge.db", self.store)
+        self.check_documents(events, ["site", "pages", "hours"])
+        self.write("tallyd.yaml", config(moments=False))
+        self.assert_same(expected, self.store)
+        self.verify("a.log")
+        self.tallyd("admin", "copy", self.store, "sqlite:back.db")
+        self.assert_same(expected, "sqlite:back.db")
+        self.verify("a.log", store="sqlite:back.db")
+
+    def test_copy_begins_anew(self):
+        """A killed copy leaves documents of histograms, too."""
+        events = events_of(self.dice, LINES // 2, *self.span)
+        self.write("a.log", lines_of(events))
+        self.count_in_sqlite("a.log")
+        self.tallyd("admin", "copy", "sqlite:judge.db", self.store, status=KILLED, env=dying_at("copy.filled:3"))
+        self.assertGreater(self.base["site.latency.day"].count_documents({}), 0)
+        self.tallyd("admin", "copy", "sqlite:judge.db", self.store)
+        self.check_documents(events, ["site", "pages", "hours"])
+
+    def test_forgotten_file(self):
+        one, two = (events_of(self.dice, LINES // 4, *self.span) for _ in range(2))
+        for name, part in ("a.log", one), ("b.log", two):
+            self.write(name, lines_of(part))
+        self.write("tallyd.yaml", config().replace(b", longest: max(duration)", b""))
+        self.count_into(self.store, "a.log", "b.log")
+        self.tallyd("forget", "--yes", "-c", "tallyd.yaml", "--decode", "logfmt", "--store", self.store, "b.log")
+        expected = self.count_in_sqlite("a.log")
+        self.assert_same(expected, self.store)
+        self.verify("a.log")
+
+    def test_backup_and_dropped_generation(self):
+        events = events_of(self.dice, LINES // 4, *self.span)
+        self.write("a.log", lines_of(events))
+        self.count_into(self.store, "a.log")
+        self.tallyd("admin", "backup", "-c", "tallyd.yaml", "--store", self.store, "copy")
+        self.anew()
+        self.tallyd("admin", "restore", "-c", "tallyd.yaml", "--store", self.store, "copy")
+        self.check_documents(events)
+        self.verify("a.log")
+        self.write("tallyd.yaml", config(", generation: 2"))
+        self.count_into(self.store, "a.log")
+        self.tallyd("forget", "--yes", "--store", self.store, "pages~1")
+        names = self.base.list_collection_names()
+        self.assertEqual([], [name for name in names if name.startswith("pages.")])
+        self.assertIn("hours.latency.day", names)
+
+    def test_jobs_leave_answers_alone(self):
+        """Rankings, years and weeks are made of counts; histograms need none of them."""
+        events = events_of(self.dice, LINES // 4, *self.span)
+        self.write("a.log", lines_of(events))
+        self.write("tallyd.yaml", config(moments=False) + b"jobs: {weeks: true}\n")
+        self.count_into(self.store, "a.log")
+        for job in "rollup", "top":
+            self.tallyd("job", "run", job, "--now", "-c", "tallyd.yaml", "--store", self.store)
+        self.assertGreater(self.base["pages.year"].count_documents({}), 0)
+        self.assertGreater(self.base["pages.week"].count_documents({}), 0)
+        self.assert_same(self.count_in_sqlite("a.log"), self.store)
+        self.verify("a.log")
+
+
+class Expiry(SketchCase):
+    KEEP = ", keep: {minute: 3h, hour: 2d, day: 40d}"
+
+    def test_documents_expire_as_a_whole(self):
+        now = int(time.time())
+        self.span = now // DAY * DAY - 100 * DAY, now // HOUR * HOUR + HOUR
+        events = [(now - self.dice.randrange(back), *more)
+                  for back in (HOUR, 6 * HOUR, 5 * DAY, 60 * DAY, 99 * DAY)
+                  for _, *more in events_of(self.dice, LINES // 10, *self.span)]
+        self.write("a.log", lines_of(sorted(events)))
+        self.write("tallyd.yaml", config(moments=False))
+        for store in self.store, "sqlite:judge.db":
+            self.write("tallyd.yaml", config(moments=False))
+            self.count_into(store, "a.log")
+            self.write("tallyd.yaml", config(keep=self.KEEP, moments=False))
+            self.tallyd("job", "run", "expire", "-c", "tallyd.yaml", "--store", store)
+        for report in "site", "pages", "hours":
+            gone = self.base.reports.find_one({"_id": report})["expired"]
+            for kind, finest in ("hour", "minute"), ("day", "hour"), ("month", "day"):
+                first = self.base[f"{report}.latency.{kind}"].find_one(sort=[("_id", 1)])
+                self.assertGreaterEqual(first["metadata"]["date"], gone[finest])
+            stored = self.stored(report, "year", REPORTS[report][0])
+            self.assertEqual(recount(events, "month", REPORTS[report][0] is not None), stored)
+        begin = now // HOUR * HOUR - 2 * HOUR  # since when minutes are there in both
+        for step, since in ("minute", begin), ("hour", now // DAY * DAY - DAY), ("day", now // DAY * DAY - 9 * DAY):
+            one, two = (self.ask(store, "pages", "--measure", "p99(latency)", "--step", step, span=(since, self.span[1]))
+                        for store in ("sqlite:judge.db", self.store))
+            self.assertEqual(one, two)
+        late = events_of(self.dice, 20, self.span[0], self.span[0] + DAY)
+        self.write("b.log", lines_of(late))
+        self.count_into(self.store, "b.log")
+        self.verify()
+        self.assertEqual(recount(events + late, "month", False), self.stored("site", "year", None))
+
+
+class Served(SketchCase):
+    def test_answers_by_http(self):
+        """A daemon on MongoDB and one on SQLite answer alike: /api/v1, rankings, and PromQL."""
+        events = events_of(self.dice, LINES // 2, *self.span)
+        self.write("a.log", lines_of(events))
+        self.write("tallyd.yaml", config(moments=False))
+        begin, end = (iso(at) for at in self.span)
+        at = self.span[1]
+        questions = [f"/api/v1/query?report=site&measure=all&step=hour&from={begin}&to={end}",
+                     f"/api/v1/top?report=pages&measure=p99(latency)&from={begin}&to={end}"]
+        for expression in ("increase(pages:latency[3d])", "histogram_quantile(0.9, sum(increase(pages:latency[1d])))",
+                           "histogram_count(increase(site:latency[2d]))", "histogram_sum(increase(site:latency[2d]))",
+                           "histogram_fraction(0, 0.3, increase(site:latency[3d]))", 'increase(site:latency_bucket{le="0.3"}[3d])'):
+            questions.append(f"/prometheus/api/v1/query?time={at}&query={urllib.parse.quote(expression)}")
+        said = []
+        for store in "sqlite:served.db", self.store:
+            self.launch("-c", "tallyd.yaml", "--store", store)
+            self.wait_for_consumed(len(events))
+            said.append([re.sub(r'"stats":\{.*?\},?', "", self.get(question)) for question in questions])
+            self.stop()
+        for question, one, two in zip(questions, *said):
+            self.assertEqual(json.loads(one), json.loads(two), question)
+
+
+if __name__ == "__main__":
+    main()
