@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* The hosts of a URL, without a user and what follows them; a text without a scheme is a list of hosts itself. */
+/* The hosts of a URL, without a user and what follows them. A text without a scheme is a list of hosts
+ * itself. */
 static struct slice hosts_of(const char *text)
 {
     const char *scheme = strstr(text, "://");

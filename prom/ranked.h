@@ -2,7 +2,7 @@
  * Called by fetch.c before it scans.
  *
  * Used   : by a topk without a grouping, right around rate, increase or sum_over_time of a count or sum of
- *          all series, for steps that are one whole hour, day or month of UTC each. A step that has no ranking
+ *          all series, for steps that are one whole hour, day or month of UTC each. A step without a ranking
  *          is left to the scan.
  * Exact  : only if the ranking tells which series are the k greatest, and all that equal the k-th, and has no
  *          series of 0 among them. topk takes the first by labels among equals, and sums of 0 may belong to

@@ -241,15 +241,15 @@ class Installed(unittest.TestCase):
         begun = time.monotonic()
         self.apt("install", "/shared/tallyd.deb")
         installed_s = time.monotonic() - begun
-        self.wait_for(lambda: isinstance(count := self.asked(), int) and count > REQUESTS, True, "a chart", FIRST_CHART_S)
+        self.wait_for(lambda: isinstance(count := self.asked(), int) and count > REQUESTS, True, "a chart")
         chart_s = time.monotonic() - begun
         print(f"installed in {installed_s:.1f} s, first chart after {chart_s:.1f} s")
-        self.assertLess(chart_s, FIRST_CHART_S)
         self.logs[APACHE].stop()
         self.logs[TWO] = Log(self.machine, TWO)
         self.machine.write("/etc/tallyd/two.yaml", INSTANCE)
         self.machine.run("systemctl enable --now tallyd@two")
         self.check()
+        self.assertLess(chart_s, FIRST_CHART_S)  # at last: the tests after this one need what it has made
 
     def test_4_upgraded_while_lines_come(self):
         self.apt("purge", "tallyd")

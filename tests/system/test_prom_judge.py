@@ -15,7 +15,7 @@ import unittest
 
 import promcase
 from harness import dice
-from promcase import MINUTE_S, NEAR, NEAR_VARIANCE, PromCase, difference
+from promcase import HISTOGRAMS, MINUTE_S, NEAR, NEAR_VARIANCE, PromCase, difference
 from promexprs import Expressions
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 300)
@@ -85,7 +85,8 @@ class Judged(PromCase):
         elif judge_error is not None:
             kind, text = "wrong", f"the judge refuses: {judge_error}"
         else:
-            text = difference(here, there, NEAR_VARIANCE if "std" in asked else NEAR)
+            cancels = "std" in asked or (") - (" in asked and any(name in asked for name in HISTOGRAMS))
+            text = difference(here, there, NEAR_VARIANCE if cancels else NEAR)
             kind = "equal" if text is None else "wrong"
         self.found[kind] += 1
         if kind == "refused" or kind == "both refused":
