@@ -5,5 +5,5 @@
 
 /* Takes a report's entries for the partition of a range. */
 bool mongo_read_span(struct mongo_store *m, const struct range *r, size_t report, struct backfill_span *span,
-                     struct err *e);
-bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e);
+                     struct err *e) MUST_CHECK;
+bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e) MUST_CHECK;
