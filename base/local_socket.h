@@ -9,6 +9,6 @@
 #include "base/err.h"
 
 /* Listen at a path, and replace what is there. -1: `e` says why, EX_CANTCREAT. */
-int local_socket_listen(const char *path, struct err *e);
+int local_socket_listen(const char *path, struct err *e) MUST_CHECK;
 /* -1: errno says why. */
 int local_socket_connect(const char *path);

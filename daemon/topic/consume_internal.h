@@ -37,10 +37,10 @@ struct consume {
 
 /* Do everything up to the first message. Consumers stay open after a failure, so that slow connections can be
  * made. */
-bool consume_begin(struct consume *c, struct err *e);
+bool consume_begin(struct consume *c, struct err *e) MUST_CHECK;
 /* Find out where the partitions begin that the group assigned to an intake. A retryable failure is retried a
  * little later. */
-bool consume_begin_given(struct consume *c, struct intake *in, struct err *e);
+bool consume_begin_given(struct consume *c, struct intake *in, struct err *e) MUST_CHECK;
 /* Did a topic change since the session began? Then only the next session can resume it. */
 bool consume_has_outdated(const struct consume *c);
 void consume_close(struct consume *c);

@@ -71,10 +71,10 @@
 
 /* `options`: but for their clock, used for STORE_WRITE only. */
 struct store *mongo_open(const char *uri, enum store_mode mode, const struct store_options *options,
-                         const struct report *reports, size_t report_count, struct err *e);
+                         const struct report *reports, size_t report_count, struct err *e) MUST_CHECK;
 bool mongo_is_url(const char *url);
 /* EX_CONFIG: it cannot be a writer's store. The server is not asked. */
-bool mongo_check_url(const char *url, bool with_unsafe_writes, struct err *e);
+bool mongo_check_url(const char *url, bool with_unsafe_writes, struct err *e) MUST_CHECK;
 
 /* Bytes of a writer's series names, with KEY_BYTES for each key. Beside them a writer sorts the cells of a
  * batch and packs its log. That takes at most MONGO_BATCH_FACTOR times the memory that the cells take in the

@@ -261,29 +261,33 @@ bool sqlite_seal(struct sqlite_store *st, struct err *e) MUST_CHECK;
 bool sqlite_fold_all(struct sqlite_store *st, struct err *e) MUST_CHECK;
 
 /* sqlite/apply.c, fold.c, expire.c, read.c, forget.c: the operations */
-bool sqlite_forget_begin(struct store *base, const struct range *of, struct err *e);
-bool sqlite_forget(struct store *base, const struct batch *batch, const bool *reports, struct err *e);
-bool sqlite_forget_end(struct store *base, const struct range *of, struct err *e);
+bool sqlite_forget_begin(struct store *base, const struct range *of, struct err *e) MUST_CHECK;
+bool sqlite_forget(struct store *base, const struct batch *batch, const bool *reports,
+                   struct err *e) MUST_CHECK;
+bool sqlite_forget_end(struct store *base, const struct range *of, struct err *e) MUST_CHECK;
 void sqlite_forget_undo(struct store *base);
 bool sqlite_drop(struct store *base, const char *report, int generation, bool dry_run,
-                 struct store_dropped *dropped, struct err *e);
+                 struct store_dropped *dropped, struct err *e) MUST_CHECK;
 bool sqlite_replace(struct store *base, const char *by, const char *report, bool drops_old,
-                    struct store_replaced *done, struct err *e);
-bool sqlite_apply(struct store *base, const struct batch *batch, struct err *e);
-bool sqlite_housekeep(struct store *base, bool all, struct err *e);
+                    struct store_replaced *done, struct err *e) MUST_CHECK;
+bool sqlite_apply(struct store *base, const struct batch *batch, struct err *e) MUST_CHECK;
+bool sqlite_housekeep(struct store *base, bool all, struct err *e) MUST_CHECK;
 bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct expired *expired,
-                   struct err *e);
-bool sqlite_watermarks(struct store *base, size_t report, struct watermarks *watermarks, struct err *e);
+                   struct err *e) MUST_CHECK;
+bool sqlite_watermarks(struct store *base, size_t report, struct watermarks *watermarks,
+                       struct err *e) MUST_CHECK;
 bool sqlite_newest(struct store *base, size_t report, int64_t before_ms, struct newest *newest,
-                   struct err *e);
-bool sqlite_move_back(struct store *base, size_t report, int64_t now_ms, struct err *e);
+                   struct err *e) MUST_CHECK;
+bool sqlite_move_back(struct store *base, size_t report, int64_t now_ms, struct err *e) MUST_CHECK;
 bool sqlite_hold(struct store *base, struct err *e) MUST_CHECK;
 bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void *context,
-                 struct scan_stats *stats, struct err *e);
+                 struct scan_stats *stats, struct err *e) MUST_CHECK;
 bool sqlite_series_find(struct store *base, size_t report, struct slice key, uint32_t *series, bool *found,
-                        struct err *e);
-bool sqlite_series_key(struct store *base, size_t report, uint32_t series, struct text *key, struct err *e);
-bool sqlite_series_each(struct store *base, size_t report, series_fn *fn, void *context, struct err *e);
-bool sqlite_positions(struct store *base, position_fn *fn, void *context, struct err *e);
-bool sqlite_books(struct store *base, book_fn *fn, void *context, struct err *e);
-bool sqlite_check(struct store *base, check_fn *problem, void *context, struct err *e);
+                        struct err *e) MUST_CHECK;
+bool sqlite_series_key(struct store *base, size_t report, uint32_t series, struct text *key,
+                       struct err *e) MUST_CHECK;
+bool sqlite_series_each(struct store *base, size_t report, series_fn *fn, void *context,
+                        struct err *e) MUST_CHECK;
+bool sqlite_positions(struct store *base, position_fn *fn, void *context, struct err *e) MUST_CHECK;
+bool sqlite_books(struct store *base, book_fn *fn, void *context, struct err *e) MUST_CHECK;
+bool sqlite_check(struct store *base, check_fn *problem, void *context, struct err *e) MUST_CHECK;

@@ -1,8 +1,9 @@
 /* threads.h - finds unit tests that make threads and are not known to.
  *
- * `make check-all` runs only tests with threads under ThreadSanitizer: those that the Makefile lists. It gives the
- * others TALLYD_THREADS=none, with which a thread ends the program. Every unit test is linked with this in
- * place of pthread_create(). Threads that a library makes do not count: the sanitizer does not watch its code. */
+ * `make check-all` runs only tests with threads under ThreadSanitizer: those that the Makefile lists. It
+ * gives the others TALLYD_THREADS=none, with which a thread ends the program. Every unit test is linked with
+ * this in place of pthread_create(). Threads that a library makes do not count: the sanitizer does not watch
+ * its code. */
 #pragma once
 
 #include <pthread.h>

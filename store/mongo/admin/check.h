@@ -4,4 +4,4 @@
 
 #include "store/mongo/handle/handle.h"
 
-bool mongo_check(struct store *st, check_fn *problem, void *context, struct err *e);
+bool mongo_check(struct store *st, check_fn *problem, void *context, struct err *e) MUST_CHECK;

@@ -17,4 +17,4 @@
 struct store *mongo_open_fill(const char *uri, const struct store_options *options,
                               const struct report *reports, size_t report_count, struct err *e) MUST_CHECK;
 /* Does the work of store_moment(). */
-bool mongo_moment(struct store *st, struct text *moment, struct text *left_out, struct err *e);
+bool mongo_moment(struct store *st, struct text *moment, struct text *left_out, struct err *e) MUST_CHECK;

@@ -5,5 +5,5 @@
 #include "store/mongo/catalog/catalog.h"
 
 /* Enables sharding for the database. Call it before sharding collections. */
-bool mongo_admin_enable_sharding(struct mongo_admin_run *r, struct err *e);
-bool mongo_admin_shard(struct mongo_admin_run *r, const struct mongo_collection *c, struct err *e);
+bool mongo_admin_enable_sharding(struct mongo_admin_run *r, struct err *e) MUST_CHECK;
+bool mongo_admin_shard(struct mongo_admin_run *r, const struct mongo_collection *c, struct err *e) MUST_CHECK;

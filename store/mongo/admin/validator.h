@@ -4,4 +4,5 @@
 #include "store/mongo/admin/run.h"
 #include "store/mongo/catalog/catalog.h"
 
-bool mongo_admin_validate(struct mongo_admin_run *r, const struct mongo_collection *c, struct err *e);
+bool mongo_admin_validate(struct mongo_admin_run *r, const struct mongo_collection *c,
+                          struct err *e) MUST_CHECK;

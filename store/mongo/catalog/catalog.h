@@ -47,7 +47,8 @@ struct mongo_collection {
 
 typedef bool mongo_collection_fn(void *context, const struct mongo_collection *c, struct err *e);
 /* Calls `fn` for every collection. If it returns false, the walk ends with false. */
-bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void *context, struct err *e);
+bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void *context,
+                           struct err *e) MUST_CHECK;
 
 /* The functions below initialise the bson_t that they write, in any case. */
 

@@ -8,13 +8,13 @@
 /* FOREIGN: somebody else's, which is left alone. */
 enum mongo_validator { VALIDATOR_IS_THERE, VALIDATOR_NO_COLLECTION, VALIDATOR_DIFFERS, VALIDATOR_FOREIGN };
 /* Sets all validators, at start. */
-bool mongo_set_validators(struct mongo_store *m, enum store_validation validation, struct err *e);
+bool mongo_set_validators(struct mongo_store *m, enum store_validation validation, struct err *e) MUST_CHECK;
 /* Reads the state of a collection's validator. The collection must have a schema. */
 bool mongo_find_validator(struct mongo_store *m, const struct mongo_collection *c, enum store_validation v,
-                          enum mongo_validator *state, struct err *e);
+                          enum mongo_validator *state, struct err *e) MUST_CHECK;
 /* Makes the validator; `create`: and its collection. */
 bool mongo_make_validator(struct mongo_store *m, const struct mongo_collection *c, enum store_validation v,
-                          bool create, struct err *e);
+                          bool create, struct err *e) MUST_CHECK;
 /* Writes the command that does so; `whole`: with the whole schema, else only with members of fixed names. */
 void mongo_validator_command(const struct mongo_store *m, const struct mongo_collection *c,
                              enum store_validation v, bool create, bool whole, bson_t *command);

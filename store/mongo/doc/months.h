@@ -5,4 +5,4 @@
 
 /* Reads rolled-up months from documents of years, and the other months from their own documents. */
 bool mongo_scan_months(struct mongo_store *m, const struct scan *scan, scan_fn *fn, void *context,
-                       struct scan_stats *stats, struct err *e);
+                       struct scan_stats *stats, struct err *e) MUST_CHECK;

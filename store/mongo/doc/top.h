@@ -41,4 +41,4 @@ bool mongo_top_ranks(const struct measure *m);
 const char *mongo_top_id(enum span span, int64_t ms, char buf[MONGO_TOP_ID_BYTES]);
 
 bool mongo_top(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
-               struct scan_stats *stats, bool *found, struct err *e);
+               struct scan_stats *stats, bool *found, struct err *e) MUST_CHECK;

@@ -36,7 +36,7 @@ void mongo_lease_owner(const bson_t *document, char owner[MONGO_OWNER_BYTES]);
 
 /* Reads the stamps of a report. The caller frees the list; it is empty if there is no document. */
 bool mongo_read_stamps(struct mongo_store *m, const struct mongo_target *t, size_t report,
-                       struct mongo_version_stamps *stamps, struct err *e);
+                       struct mongo_version_stamps *stamps, struct err *e) MUST_CHECK;
 /* False if the period has no stamp: read it from its own documents. */
 bool mongo_is_rolled(const struct mongo_version_stamps *stamps, int64_t start_ms);
 
@@ -53,4 +53,4 @@ void mongo_stamp_id(const struct mongo_store *m, const struct mongo_target *t, s
                     struct text *id);
 void mongo_stamp_periods(bson_t *inc, const struct mongo_target *t, const int64_t *starts, size_t count);
 /* Are weeks stamped in the database? */
-bool mongo_find_weeks(struct mongo_store *m, bool *are_there, struct err *e);
+bool mongo_find_weeks(struct mongo_store *m, bool *are_there, struct err *e) MUST_CHECK;

@@ -199,14 +199,16 @@ static inline struct mongo_store *mongo_of(struct store *st)
 }
 
 /* A handle without reports and operations, by the system's clock. It sends nothing to the server. */
-struct mongo_store *mongo_new(const char *uri, bool primary, int64_t wait_max_ms, struct err *e);
+struct mongo_store *mongo_new(const char *uri, bool primary, int64_t wait_max_ms, struct err *e) MUST_CHECK;
 void mongo_free(struct mongo_store *m);
 /* The handle owns `r` from now on. `key`: as of mongo_report_init(). */
 void mongo_take_report(struct mongo_store *m, const struct report *r, const char *key, bool has_zeros);
 /* Copies `r`. */
-bool mongo_add_report(struct mongo_store *m, const struct report *r, const char *key, struct err *e);
+bool mongo_add_report(struct mongo_store *m, const struct report *r, const char *key,
+                      struct err *e) MUST_CHECK;
 void mongo_partition_fini(struct mongo_partition *p);
 /* Sets how much is sent at once: the server's limits, but no more than limits.h says. */
 bool mongo_take_limits(struct mongo_store *m, struct err *e) MUST_CHECK;
 /* One of the handle's connections, opened at its first use; 0 is `client`. */
-bool mongo_connection(struct mongo_store *m, size_t i, struct mongo_client **client, struct err *e);
+bool mongo_connection(struct mongo_store *m, size_t i, struct mongo_client **client,
+                      struct err *e) MUST_CHECK;

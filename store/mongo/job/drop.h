@@ -12,4 +12,4 @@
 
 /* store_drop() */
 bool mongo_drop(struct store *st, const char *report, int generation, bool dry_run,
-                struct store_dropped *dropped, struct err *e);
+                struct store_dropped *dropped, struct err *e) MUST_CHECK;

@@ -44,4 +44,4 @@ struct mongo_merge {
 };
 
 /* If `goes_on` returned false: false, with *e as goes_on() left it. */
-bool mongo_merge(struct mongo_merge *g, struct err *e);
+bool mongo_merge(struct mongo_merge *g, struct err *e) MUST_CHECK;

@@ -19,4 +19,4 @@
 /* store_replace(). The old generation is dropped by mongo_drop(), after the update. Killed in between,
  * `tallyd forget` drops it. */
 bool mongo_replace(struct store *st, const char *by, const char *report, bool drops_old,
-                   struct store_replaced *done, struct err *e);
+                   struct store_replaced *done, struct err *e) MUST_CHECK;

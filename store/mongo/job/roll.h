@@ -28,5 +28,5 @@
 
 #define MONGO_ROLL_WAIT_MS (15 * MINUTE_MS)
 
-bool mongo_roll(struct store *st, const struct store_roll *what, struct err *e);
-bool mongo_jobs(struct store *st, job_fn *fn, void *context, struct err *e);
+bool mongo_roll(struct store *st, const struct store_roll *what, struct err *e) MUST_CHECK;
+bool mongo_jobs(struct store *st, job_fn *fn, void *context, struct err *e) MUST_CHECK;

@@ -4,6 +4,7 @@
 #include "store/jobs.h"
 #include "store/mongo/handle/handle.h"
 
-bool mongo_rank(struct store *st, const struct store_roll *what, struct err *e);
+bool mongo_rank(struct store *st, const struct store_roll *what, struct err *e) MUST_CHECK;
 /* Tells the state of the job for one report. */
-bool mongo_rank_job(struct mongo_store *m, size_t report, job_fn *fn, void *context, struct err *e);
+bool mongo_rank_job(struct mongo_store *m, size_t report, job_fn *fn, void *context,
+                    struct err *e) MUST_CHECK;

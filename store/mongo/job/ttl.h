@@ -30,12 +30,12 @@ int64_t mongo_ttl_left(const struct mongo_store *m, size_t report, const struct 
                        int64_t now_ms);
 
 /* The server's clock. */
-bool mongo_ttl_read_clock(struct mongo_store *m, int64_t *now_ms, struct err *e);
+bool mongo_ttl_read_clock(struct mongo_store *m, int64_t *now_ms, struct err *e) MUST_CHECK;
 
 /* The age at which the index of a collection deletes documents, in seconds; 0: the index is a different one;
  * -1: there is none. */
-bool mongo_ttl_find(struct mongo_store *m, const char *collection, int64_t *ttl_s, struct err *e);
+bool mongo_ttl_find(struct mongo_store *m, const char *collection, int64_t *ttl_s, struct err *e) MUST_CHECK;
 /* At start: makes, replaces or drops the indexes. */
-bool mongo_ttl_open(struct mongo_store *m, struct err *e);
+bool mongo_ttl_open(struct mongo_store *m, struct err *e) MUST_CHECK;
 /* Makes `ttl` as it is configured, if it is time. Call it now and then, after reading the watermarks. */
-bool mongo_ttl_settle(struct mongo_store *m, size_t report, struct err *e);
+bool mongo_ttl_settle(struct mongo_store *m, size_t report, struct err *e) MUST_CHECK;

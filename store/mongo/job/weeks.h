@@ -22,4 +22,4 @@ struct mongo_clearing {
 };
 
 /* If `goes_on` returned false: false, with *e as goes_on() left it. */
-bool mongo_clear_weeks(struct mongo_clearing *c, struct err *e);
+bool mongo_clear_weeks(struct mongo_clearing *c, struct err *e) MUST_CHECK;

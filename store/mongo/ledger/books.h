@@ -5,7 +5,7 @@
 
 /* Takes a report's entries for the partition of a range. */
 bool mongo_read_span(struct mongo_store *m, const struct range *r, size_t report, struct backfill_span *span,
-                     struct err *e);
+                     struct err *e) MUST_CHECK;
 /* Takes the entries of the source itself from a document of `books`. */
 void mongo_read_entries(const bson_t *book, book_fn *fn, void *context);
-bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e);
+bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e) MUST_CHECK;

@@ -7,7 +7,7 @@
 
 /* Creates the ledger unless it exists, raises its format to that of this version, and reads its identity and
  * epoch at the first call. */
-bool mongo_begin_ledger(struct mongo_store *m, struct err *e);
+bool mongo_begin_ledger(struct mongo_store *m, struct err *e) MUST_CHECK;
 /* Raise the format of the database, and with it the epoch: writers of older versions end. This writer goes
  * on. Nothing changes if the database has this format or a later one. */
 bool mongo_raise_format(struct mongo_store *m, int format, struct err *e) MUST_CHECK;
@@ -15,16 +15,16 @@ bool mongo_raise_format(struct mongo_store *m, int format, struct err *e) MUST_C
 void mongo_add_ledger(const struct mongo_store *m, bson_t *filter);
 bool mongo_is_same_ledger(const struct mongo_store *m, const bson_t *ledger);
 /* EX_DATAERR: another ledger, or this writer's slot went back. */
-bool mongo_check_ledger(struct mongo_store *m, const bson_t *ledger, struct err *e);
+bool mongo_check_ledger(struct mongo_store *m, const bson_t *ledger, struct err *e) MUST_CHECK;
 /* EX_DATAERR: a partition that this writer claims again went back. */
 bool mongo_check_partition(struct mongo_store *m, const struct mongo_partition *was,
-                           const struct mongo_partition *now, struct err *e);
+                           const struct mongo_partition *now, struct err *e) MUST_CHECK;
 /* The database is not the same any more: every later call returns EX_DATAERR, too. Returns false. */
 bool mongo_refuse(struct mongo_store *m, struct err *e, const char *format, ...) PRINTF_LIKE(3, 4);
 /* Checks a document whose number of `of->slot` is above `of->prev`. EX_DATAERR: the ledger does not know
  * that batch. */
 bool mongo_check_applied(struct mongo_client *client, const struct mongo_open *of, const char *collection,
-                         const char *id, int64_t applied, struct err *e);
+                         const char *id, int64_t applied, struct err *e) MUST_CHECK;
 /* Sets EX_DATAERR for such a document. Returns false. */
 bool mongo_refuse_document(const struct mongo_client *client, const char *collection, const char *id,
                            int64_t applied, const char *slot, int64_t seq, struct err *e);

@@ -11,7 +11,7 @@
  * `linearizable` prevents that, and not every server has it. So a writer reads by an update that changes
  * nothing: only the present primary can acknowledge it by a majority, and then all that it shows stays
  * (docs/mongodb.md). */
-bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e);
+bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e) MUST_CHECK;
 
 /* The number of a slot's last batch. */
 int64_t mongo_seq_of(const bson_t *ledger, const char *slot);
@@ -20,5 +20,5 @@ bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o)
 /* The open batches of all slots; returns their count. */
 size_t mongo_all_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS]);
 /* Reads it as a writer does, by any connection. */
-bool mongo_confirm_ledger(struct mongo_client *client, bson_t *ledger, struct err *e);
-bool mongo_read_open(struct mongo_store *m, const char *slot, struct mongo_open *o, struct err *e);
+bool mongo_confirm_ledger(struct mongo_client *client, bson_t *ledger, struct err *e) MUST_CHECK;
+bool mongo_read_open(struct mongo_store *m, const char *slot, struct mongo_open *o, struct err *e) MUST_CHECK;

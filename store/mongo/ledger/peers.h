@@ -25,20 +25,20 @@
 /* Adds `who`, with the handle's reports, to the update that takes the slot. */
 void mongo_add_who(const struct mongo_store *m, bson_t *set);
 /* Lets the writer in: sets `since`, later than that of every other writer. */
-bool mongo_admit(struct mongo_store *m, const bson_t *ledger, struct err *e);
+bool mongo_admit(struct mongo_store *m, const bson_t *ledger, struct err *e) MUST_CHECK;
 
 /* EX_TEMPFAIL: a writer with these reports must not begin beside the writers in the ledger. */
 bool mongo_may_begin(const struct mongo_store *m, const struct report *reports, size_t count,
-                     const bson_t *ledger, struct err *e);
+                     const bson_t *ledger, struct err *e) MUST_CHECK;
 /* EX_TEMPFAIL: another writer lives. For work that takes a partition from whoever counts it: its writer would
  * claim it again, and so on. */
-bool mongo_check_alone(struct mongo_store *m, struct err *e);
+bool mongo_check_alone(struct mongo_store *m, struct err *e) MUST_CHECK;
 /* EX_CONFIG: this writer must end because of another in the ledger. */
-bool mongo_may_go_on(struct mongo_store *m, const bson_t *ledger, struct err *e);
+bool mongo_may_go_on(struct mongo_store *m, const bson_t *ledger, struct err *e) MUST_CHECK;
 /* EX_CONFIG: the database has a newer generation of one of its reports. */
-bool mongo_check_generations(struct mongo_store *m, struct err *e);
+bool mongo_check_generations(struct mongo_store *m, struct err *e) MUST_CHECK;
 /* mongo_may_go_on() with the current ledger, and mongo_check_generations(). See store_meet(). */
-bool mongo_meet(struct store *st, struct err *e);
+bool mongo_meet(struct store *st, struct err *e) MUST_CHECK;
 
 /* Describes a writer as far as its slot does: "writer w3 (process 4711 on web-2, group tallyd, instance two,
  * since 2026-11-23T07:01:02Z)". */

@@ -12,10 +12,12 @@
 /* The `_id` of a log: "w0/0000000000000001/000000000000002a", and `part`. */
 #define MONGO_BATCH_BYTES 64
 void mongo_batch_id(char buf[MONGO_BATCH_BYTES], const struct mongo_open *o, const char *part);
-bool mongo_insert_log(struct mongo_store *m, const struct mongo_open *o, struct slice packed, struct err *e);
+bool mongo_insert_log(struct mongo_store *m, const struct mongo_open *o, struct slice packed,
+                      struct err *e) MUST_CHECK;
 /* Reads the log of an open batch; it is shorter if parts of it are gone. */
-bool mongo_read_log(struct mongo_store *m, const struct mongo_open *o, struct text *packed, struct err *e);
+bool mongo_read_log(struct mongo_store *m, const struct mongo_open *o, struct text *packed,
+                    struct err *e) MUST_CHECK;
 /* Appends the part of a log that is in a document of `batches`. */
 void mongo_log_add_part(const bson_t *document, struct text *packed);
 /* Deletes all logs of a slot before this batch. */
-bool mongo_delete_logs(struct mongo_store *m, const struct mongo_open *last, struct err *e);
+bool mongo_delete_logs(struct mongo_store *m, const struct mongo_open *last, struct err *e) MUST_CHECK;

@@ -4,4 +4,5 @@
 #include "store/mongo/handle/handle.h"
 
 /* Applies the log of batch `of`. After a failure some of it is applied; send it again. */
-bool mongo_send(struct mongo_store *m, const struct mongo_open *of, struct slice packed, struct err *e);
+bool mongo_send(struct mongo_store *m, const struct mongo_open *of, struct slice packed,
+                struct err *e) MUST_CHECK;

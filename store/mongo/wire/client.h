@@ -30,7 +30,8 @@ struct mongo_client;
 
 /* `primary`: read from the primary only, whatever the URI says. `wait_max_ms`: no timeout is longer, whatever
  * the URI says; 0: as it says. */
-struct mongo_client *mongo_client_open(const char *url, bool primary, int64_t wait_max_ms, struct err *e);
+struct mongo_client *mongo_client_open(const char *url, bool primary, int64_t wait_max_ms,
+                                       struct err *e) MUST_CHECK;
 void mongo_client_close(struct mongo_client *c);
 /* The server's limits of one command. */
 struct mongo_limits {
@@ -64,7 +65,8 @@ bool mongo_write_in(struct mongo_client *c, const char *database, const bson_t *
 bool mongo_read_in(struct mongo_client *c, const char *database, const bson_t *command, bson_t *reply,
                    struct err *e) MUST_CHECK;
 /* Sets *e from one element of "writeErrors". Returns false. */
-bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const char *what, struct err *e);
+bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const char *what,
+                       struct err *e) MUST_CHECK;
 
 #define MONGO_DUPLICATE_KEY 11000
 

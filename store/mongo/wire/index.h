@@ -21,4 +21,4 @@ struct mongo_index_wanted {
 
 /* *state afterwards: the index exists, or a different one does, and *e describes it. */
 bool mongo_create_index(struct mongo_client *c, const struct mongo_index_wanted *wanted,
-                        enum mongo_index *state, struct err *e);
+                        enum mongo_index *state, struct err *e) MUST_CHECK;

@@ -22,9 +22,9 @@ struct mongo_page {
 
 /* The first `most` documents of the range. */
 bool mongo_page_find(struct mongo_client *c, const struct mongo_range *range, int64_t most,
-                     struct mongo_page *p, struct err *e);
+                     struct mongo_page *p, struct err *e) MUST_CHECK;
 /* The filter { _id: { $gte: first, $lte: last } } with the guard; the caller destroys it. */
 void mongo_page_filter(const struct mongo_page *p, const bson_t *guard, bson_t *filter);
 bool mongo_page_delete(struct mongo_client *c, const struct mongo_range *range, const struct mongo_page *p,
-                       int64_t *count, struct err *e);
+                       int64_t *count, struct err *e) MUST_CHECK;
 void mongo_page_fini(struct mongo_page *p);

@@ -4,5 +4,5 @@
 
 #include "store/mongo/handle/handle.h"
 
-bool mongo_apply(struct store *st, const struct batch *batch, struct err *e);
-bool mongo_housekeep(struct store *st, bool all, struct err *e);
+bool mongo_apply(struct store *st, const struct batch *batch, struct err *e) MUST_CHECK;
+bool mongo_housekeep(struct store *st, bool all, struct err *e) MUST_CHECK;

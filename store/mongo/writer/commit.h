@@ -10,4 +10,4 @@ void mongo_add_position(struct mongo_store *m, const struct mongo_partition *p, 
 void mongo_prepare_commit(struct mongo_store *m, int64_t seq);
 /* False: the outcome is unknown, so call it again. If it returns true with *committed false, *e says why the
  * ledger refused. */
-bool mongo_commit(struct mongo_store *m, bool *committed, struct err *e);
+bool mongo_commit(struct mongo_store *m, bool *committed, struct err *e) MUST_CHECK;

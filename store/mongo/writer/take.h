@@ -11,7 +11,9 @@
 
 /* Claims the file. EX_TEMPFAIL: another writer lives, or has just counted more of it. EX_UNAVAILABLE: raw
  * events of it are stored. EX_CONFIG: it was also counted in generations that count no more. */
-bool mongo_take_begin(struct store *st, const struct range *of, struct err *e);
+bool mongo_take_begin(struct store *st, const struct range *of, struct err *e) MUST_CHECK;
 /* EX_DATAERR: the documents do not have these counts. Nothing is written. */
-bool mongo_take_check(struct store *st, const struct batch *batch, const bool *reports, struct err *e);
-bool mongo_take_stripe(struct store *st, const struct batch *batch, const bool *reports, struct err *e);
+bool mongo_take_check(struct store *st, const struct batch *batch, const bool *reports,
+                      struct err *e) MUST_CHECK;
+bool mongo_take_stripe(struct store *st, const struct batch *batch, const bool *reports,
+                       struct err *e) MUST_CHECK;

@@ -3,7 +3,7 @@
 
 #include "store/mongo/handle/handle.h"
 
-bool mongo_resolve(struct mongo_store *m, const struct batch *batch, struct err *e);
+bool mongo_resolve(struct mongo_store *m, const struct batch *batch, struct err *e) MUST_CHECK;
 /* Only series and documents: no books. */
 void mongo_write_counts(struct mongo_store *m, const struct batch *batch, struct mongo_log *log);
 void mongo_write_updates(struct mongo_store *m, const struct batch *batch, struct mongo_log *log);
