@@ -28,6 +28,7 @@ ODD = [
     ("auto", f"w.example 10.0.0.1 - - {REST} {AGENT}", 20, "identity", V + BEHIND),
     ("combined", f"w.example 10.0.0.1 - - {REST} {AGENT}", None, None, V + BEHIND),
     ("common", f"w.example 10.0.0.1 - - {REST}", None, None, V),
+    ("combined", f"w.example localhost - - {REST} {AGENT}", None, None, V + BEHIND),
     ("combined", f"w.example:80 10.0.0.1 - - {REST} {AGENT}", None, None, "vhost_combined"),
     ("vhost_combined", f"10.0.0.1 - - {REST} {AGENT}", 9, "host", "combined"),
     ("vhost_combined", f"w.example 10.0.0.1 - - {REST} {AGENT}", 10, "host", V + BEHIND),
