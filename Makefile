@@ -389,6 +389,9 @@ bench-prom: all ## judge PromQL by the engine of Prometheus: 60,000 random expre
 	@TALLYD_ROUNDS=30000 TALLYD_COMPLIANCE=$(COMPLIANCE) tests/system/test_prom_judge.py
 	@TALLYD_COMPLIANCE=$(COMPLIANCE) tests/system/test_prom_remote.py
 
+bench-copy: all ## copy a store of 100,000 series to MongoDB and back, into the same file
+	@python3 bench/there_and_back.py
+
 bench-fields: all build/traffic build/bench_derived ## measure what derived fields cost an event, into the same file
 	@python3 bench/fields.py
 
