@@ -15,35 +15,59 @@
 /* Bits of an entry's 26 that are behind the register's number. */
 #define BEHIND_BITS  (DISTINCT_ENTRY_BITS - DISTINCT_REGISTER_BITS)
 
-static void add_to_register(struct distinct *d, uint32_t entry)
+static void add_to_register(uint8_t registers[DISTINCT_REGISTERS], uint32_t entry)
 {
     const uint32_t top = entry >> 6, behind = top & ((1u << BEHIND_BITS) - 1);
     const int rank =
         behind != 0 ? __builtin_clz(behind) - (32 - BEHIND_BITS) + 1 : BEHIND_BITS + (int)(entry & 63);
-    uint8_t *to = &d->registers[top >> BEHIND_BITS];
+    uint8_t *to = &registers[top >> BEHIND_BITS];
     *to = rank > *to ? (uint8_t)rank : *to;
 }
 
-/* Its entries, and how many places they have; some places may be empty. */
-static uint32_t *places_of(const struct distinct *d, uint32_t *places)
+const uint32_t *distinct_entries(const struct distinct *d, uint32_t *places)
 {
+    ASSERT(d->mask != DISTINCT_MANY);
     *places = d->mask > 0 ? d->mask + 1 : d->count;
-    return d->mask > 0 ? d->entries : (uint32_t *)d->few;
+    return d->mask > 0 ? d->entries : d->few;
+}
+
+void distinct_ranks(const struct distinct *d, uint8_t ranks[DISTINCT_REGISTERS])
+{
+    uint32_t places;
+    if (d->mask == DISTINCT_MANY) {
+        memcpy(ranks, d->registers, DISTINCT_REGISTERS);
+        return;
+    }
+    const uint32_t *entries = distinct_entries(d, &places);
+    memset(ranks, 0, DISTINCT_REGISTERS);
+    for (uint32_t i = 0; i < places; i++) {
+        if (entries[i] != 0)
+            add_to_register(ranks, entries[i]);
+    }
 }
 
 static void make_registers(struct distinct *d, struct arena *arena)
 {
-    const struct distinct old = *d;
-    uint32_t places;
     if (d->mask == DISTINCT_MANY)
         return;
-    const uint32_t *entries = places_of(&old, &places);
-    *d = (struct distinct){.registers = arena_add(arena, DISTINCT_REGISTERS), .mask = DISTINCT_MANY};
-    memset(d->registers, 0, DISTINCT_REGISTERS);
-    for (uint32_t i = 0; i < places; i++) {
-        if (entries[i] != 0)
-            add_to_register(d, entries[i]);
-    }
+    uint8_t *registers = arena_add(arena, DISTINCT_REGISTERS);
+    distinct_ranks(d, registers);
+    *d = (struct distinct){.registers = registers, .mask = DISTINCT_MANY};
+}
+
+bool distinct_add_register(struct distinct *d, struct arena *arena, int64_t number, int64_t rank)
+{
+    if (number < 0 || number >= DISTINCT_REGISTERS || rank < 1 || rank > RANK_MAX)
+        return false;
+    make_registers(d, arena);
+    uint8_t *to = &d->registers[number];
+    *to = rank > *to ? (uint8_t)rank : *to;
+    return true;
+}
+
+bool distinct_entry_is_valid(uint64_t entry)
+{
+    return entry <= UINT32_MAX && (entry & 63) != 0 && (entry & 63) <= 64 - DISTINCT_ENTRY_BITS + 1;
 }
 
 /* The place of an entry with the same 26 bits, or the empty one for it. */
@@ -59,7 +83,7 @@ static void make_places(struct distinct *d, struct arena *arena)
 {
     const struct distinct old = *d;
     uint32_t had;
-    const uint32_t *entries = places_of(&old, &had);
+    const uint32_t *entries = distinct_entries(&old, &had);
     const uint32_t places = old.mask == 0 ? PLACES_MIN : had * 2;
     d->mask = places - 1;
     d->entries = arena_add(arena, places * sizeof *d->entries);
@@ -88,7 +112,7 @@ static bool add_to_few(struct distinct *d, uint32_t entry)
 void distinct_add_entry(struct distinct *d, struct arena *arena, uint32_t entry)
 {
     if (d->mask == DISTINCT_MANY) {
-        add_to_register(d, entry);
+        add_to_register(d->registers, entry);
         return;
     }
     if (d->mask == 0 && add_to_few(d, entry))
@@ -113,7 +137,7 @@ static void pack_entries(const struct distinct *d, struct text *out)
     uint8_t bytes[VARINT_BYTES_MAX];
     size_t count = 0;
     uint32_t places;
-    const uint32_t *entries = places_of(d, &places);
+    const uint32_t *entries = distinct_entries(d, &places);
     for (uint32_t i = 0; i < places; i++) {
         if (entries[i] != 0)
             sorted[count++] = entries[i];
@@ -153,7 +177,7 @@ static bool merge_entries(struct distinct *d, struct arena *arena, const uint8_t
             count == DISTINCT_ENTRIES_MAX)
             return false;
         entry += gap;
-        if ((entry & 63) == 0 || (entry & 63) > 64 - DISTINCT_ENTRY_BITS + 1)
+        if (!distinct_entry_is_valid(entry))
             return false;
         distinct_add_entry(d, arena, (uint32_t)entry);
     }

@@ -44,6 +44,14 @@ struct distinct {
 
 /* Adds an entry: to the entries, or to its register. */
 void distinct_add_entry(struct distinct *d, struct arena *arena, uint32_t entry);
+/* Adds a rank to a register; entries become registers. False: there is no such register, or no such rank. */
+bool distinct_add_register(struct distinct *d, struct arena *arena, int64_t number, int64_t rank);
+/* Is it an entry that some hash has? */
+bool distinct_entry_is_valid(uint64_t entry);
+/* Its entries, in *places places, of which some are 0. Pre: it has no registers. */
+const uint32_t *distinct_entries(const struct distinct *d, uint32_t *places);
+/* The greatest rank of each register, also of entries; 0: none. */
+void distinct_ranks(const struct distinct *d, uint8_t ranks[DISTINCT_REGISTERS]);
 
 static inline uint32_t distinct_entry(uint64_t hash)
 {

@@ -7,6 +7,7 @@
 #include "ingest/decode/json_write.h"
 #include "ingest/derive/derived.h"
 #include "store/mongo/mongo.h"
+#include "store/mongo/writer/crowd.h"
 #include "store/sqlite/sqlite.h"
 #include "web/server.h"
 
@@ -82,6 +83,7 @@ struct budget budget_of(const struct config *c)
     int64_t names_bytes = (int64_t)mongo_bytes_max(c->reports, c->report_count);
     if (mongo_is_url(c->store.url)) /* the writer and the jobs have a handle each, with its own names */
         b.store_bytes = 2 * names_bytes + MONGO_BATCH_FACTOR * b.shards_bytes +
+                        (int64_t)mongo_crowd_bytes_max(c->reports, c->report_count) +
                         (c->store.connections + 1) * (int64_t)MONGO_CONNECTION_BYTES;
     if (c->http.enabled) {
         const struct server_options http = service_server_options(c);

@@ -19,6 +19,8 @@
  *   pages.latency.day   { _id: "20101010/%2Fapache_pb.gif", metadata, hourly: { "13": { units: 4,
  *                micros: 318000, count: 17, zero: 2, buckets: { "-64": 11, "17": 4 } } }, applied, … }
  *                a histogram; also by hour, month and year: mongo/handle/kind.h, mongo/doc/sketch.h
+ *   pages.visitors.day  { _id: "20101010/…", metadata, daily: { count: 17, entries: { "03ab5f1": 2 } }, … }
+ *                a distinct count; also by minute, hour and month; of many texts with registers
  *   pages.top    { _id: "day/20101010", metadata: { date }, written, ranked, measures: { hits: { total, top:
  *                [ { metadata: { path }, value }, … ] } }, … }   the largest series: mongo/doc/top.h
  *   pages.series { _id: "%2Fapache_pb.gif", metadata: { path } }    every series once

@@ -329,27 +329,9 @@ bool mongo_check_url(const char *url, bool with_unsafe_writes, struct err *e)
     return good;
 }
 
-/* Refuse reports with distinct counts, for which documents have no place yet. */
-static bool check_measures(const struct report *reports, size_t count, struct err *e)
-{
-    for (size_t r = 0; r < count; r++) {
-        for (size_t i = 0; i < reports[r].sketch_count; i++) {
-            if (report_sketched(&reports[r], i)->kind == MEASURE_DISTINCT)
-                return err_set(
-                    e, EX_CONFIG,
-                    "report \"%s\" has %s, which only a store in SQLite can hold: remove it, or set "
-                    "`store: {url: \"sqlite:PATH\"}`",
-                    reports[r].name, report_sketched(&reports[r], i)->expression);
-        }
-    }
-    return true;
-}
-
 struct store *mongo_open(const char *uri, enum store_mode mode, const struct store_options *options,
                          const struct report *reports, size_t report_count, struct err *e)
 {
-    if (!check_measures(reports, report_count, e))
-        return NULL;
     if (mode == STORE_FILL)
         return mongo_open_fill(uri, options, reports, report_count, e);
     struct mongo_store *m = mongo_new(uri, mode != STORE_READ, options->wait_max_ms, e);

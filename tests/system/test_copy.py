@@ -21,13 +21,13 @@ ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 10)
 KILLED = -9
 HOUR, DAY = 3600, 86400
 MEASURES = ("{n: count, total: sum(value), low: min(value), high: max(value), now: last(value), avg: mean(value), "
-            "load: mean(load)}")
+            "load: mean(load), spread: histogram(value)}")
 CONFIG = """\
 sources: {metrics: {%(path)sdecode: [metric]}}
 reports:
   all: {measures: %(measures)s, %(keep)s}
   gauges: {by: [name, userid], layout: hour, measures: %(measures)s, %(keep)s}
-  few: {by: [userid], series_max: 3, %(keep)s}
+  few: {by: [userid], series_max: 3, measures: {hits: count, names: distinct(name)}, %(keep)s}
 """
 KEEP = "keep: {minute: 3h, hour: 2d, day: 40d}"
 

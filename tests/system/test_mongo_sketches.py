@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Histograms in MongoDB: their documents have what the lines say, bucket by bucket, however the lines were counted.
+"""Histograms and distinct counts in MongoDB: their documents have what the lines say, however the lines were counted.
 
 The judge reads documents by pymongo and finds the buckets of numbers by integers. SQLite's answers are the second judge.
 TALLYD_MONGO names the server (tests/servers/mongo.py). The seed is printed; TALLYD_SEED repeats a run.
@@ -13,28 +13,33 @@ import re
 import time
 import urllib.parse
 
+import test_prom_sketches
 from harness import EX_DATAERR, EX_OK, DaemonCase, dice, draw_death, dying_at, failpoints
 from mongocase import LENGTHS, MEMBERS, SIGNS, SPANS, MongoCase, main
 from test_sketches import BEGIN, DAY, HOUR, MILLION, draw, iso, written
 
-LINES = int(os.environ.get("TALLYD_LINES") or 400)
+LINES = int(os.environ.get("TALLYD_LINES") or 300)
 KILLED = -9
 DAYS = 3
 SLOT_OF_MILLIONTH = -318  # the least bucket of a number
 # By layout: the kinds of documents of a histogram, and which buckets each holds.
 KINDS = {"hour": "minute", "day": "hour", "month": "day", "year": "month"}
 REPORTS = {"site": (None, KINDS), "pages": ("path", KINDS), "hours": ("path", KINDS), "moments": (None, {**KINDS, "minute": "second"})}
-QUESTIONS = ("all", "p99(latency)", "share(latency <= 0.25)", "count(latency)", "mean(latency)", "hits")
+SPANS_OF_DISTINCT = ("minute", "hour", "day", "month")
+VISITORS = ", visitors: distinct(host)"
+QUESTIONS = ("all", "p99(latency)", "share(latency <= 0.25)", "count(latency)", "mean(latency)", "hits", "visitors",
+             "count(visitors)")
+REGISTERS, BEHIND_BITS, EXACT_MAX = 4096, 14, 700
 
 
 def config(more="", keep="", moments=True):
     return f"""
 sources: {{a: {{path: a.log, decode: [logfmt]}}}}
 reports:
-  site: {{measures: {{hits: count, latency: histogram(duration)}}{keep}}}
-  pages: {{by: [path], measures: {{hits: count, latency: histogram(duration)}}{keep}{more}}}
+  site: {{measures: {{hits: count, latency: histogram(duration){VISITORS}}}{keep}}}
+  pages: {{by: [path], measures: {{hits: count, latency: histogram(duration){VISITORS}}}{keep}{more}}}
   hours: {{by: [path], layout: hour, measures: {{latency: histogram(duration), longest: max(duration)}}{keep}}}
-{"  moments: {layout: minute, measures: {latency: histogram(duration)}}" if moments else ""}
+{"  moments: {layout: minute, measures: {latency: histogram(duration)" + VISITORS + "}}" if moments else ""}
 aggregate: {{batch_size: 64KiB, flush: 100ms}}
 store: {{validation: error}}
 http: {{listen: "127.0.0.1:0"}}
@@ -88,6 +93,23 @@ def counted(value):
     return {key: value for key, value in cell.items() if value}
 
 
+def ranks_of(value):
+    """{register: rank} of the entries and registers in a document."""
+    ranks = {int(number): rank for number, rank in value.get("registers", {}).items()}
+    for bits, rank in value.get("entries", {}).items():
+        number, behind = int(bits, 16) >> BEHIND_BITS, int(bits, 16) % (1 << BEHIND_BITS)
+        rank = BEHIND_BITS + 1 - behind.bit_length() if behind else BEHIND_BITS + rank
+        ranks[number] = max(rank, ranks.get(number, 0))
+    return ranks
+
+
+def estimate(ranks):
+    """By the paper of HyperLogLog."""
+    zeros = REGISTERS - len(ranks)
+    raw = 0.7213 / (1 + 1.079 / REGISTERS) * REGISTERS**2 / (zeros + sum(2.0**-rank for rank in ranks.values()))
+    return REGISTERS * math.log(REGISTERS / zeros) if raw <= 2.5 * REGISTERS and zeros else raw
+
+
 def leaves(value, depth, path=()):
     if depth == 0:
         yield path, value
@@ -115,7 +137,31 @@ class SketchCase(MongoCase, DaemonCase):
                 cells[at, document["metadata"].get(dimension)] = counted(value)
         return cells
 
+    def stored_distinct(self, report, span, dimension):
+        """{(time, value of the dimension): the member in its document}"""
+        return {(document["metadata"]["date"].isoformat()[:LENGTHS[SPANS.index(span)]], document["metadata"].get(dimension)):
+                document[MEMBERS[span]] for document in self.base[f"{report}.visitors.{span}"].find()}
+
+    def check_distinct(self, events, report, span):
+        dimension, expected = REPORTS[report][0], collections.defaultdict(list)
+        for at, path, _, host in events:
+            expected[iso(at)[:LENGTHS[SPANS.index(span)]], path if dimension else None] += [] if host is None else [host]
+        stored = self.stored_distinct(report, span, dimension)
+        self.assertEqual({name: len(hosts) for name, hosts in expected.items()},
+                         {name: value["count"] for name, value in stored.items()})
+        for name, hosts in expected.items():
+            count, value = len(set(hosts)), stored[name]
+            if "registers" in value:
+                self.assertGreater(count, EXACT_MAX, name)
+                self.assertLess(abs(estimate(ranks_of(value)) - count), 0.06 * count, name)
+            else:
+                self.assertIn(len(value.get("entries", {})), (count, count - 1 if count > 50 else count), name)
+
     def check_documents(self, events, reports=REPORTS):
+        for report in {*reports} - {"hours"}:
+            for span in (*SPANS_OF_DISTINCT, *(["second"] if report == "moments" else [])):
+                with self.subTest(report=report, distinct=span):
+                    self.check_distinct(events, report, span)
         for report in reports:
             dimension, kinds = REPORTS[report]
             for kind, finest in kinds.items():
@@ -147,9 +193,9 @@ class SketchCase(MongoCase, DaemonCase):
         for one, two in zip(expected, self.answers(store, **options)):
             self.assertEqual(one, two)
 
-    def count_in_sqlite(self, *files, more=""):
+    def count_in_sqlite(self, *files, visitors=True):
         whole = self.read("tallyd.yaml")
-        self.write("tallyd.yaml", config(more, moments=False))
+        self.write("tallyd.yaml", config(moments=False).replace(b"" if visitors else VISITORS.encode(), b""))
         self.count_into("sqlite:judge.db", *files)
         expected = self.answers("sqlite:judge.db")
         self.write("tallyd.yaml", whole)
@@ -211,6 +257,19 @@ class Exact(SketchCase):
                     iso(self.span[1]), "--step", "hour", status=EX_DATAERR)
         self.assertIn("pages.latency.day has a damaged histogram(duration)", self.err)
 
+    def test_days_of_hours_are_read_from_as_many_documents_as_counts(self):
+        events = [(at + self.dice.randrange(60) * DAY, "/a", *more)
+                  for at, _, *more in events_of(self.dice, LINES // 4, BEGIN, BEGIN + DAY)]
+        self.write("a.log", lines_of(sorted(events)))
+        self.count_into(self.store, "a.log")
+        read = {}
+        for measure in "hits", "p99(latency)":
+            said = self.tallyd("query", "pages", "--explain", "--store", self.store, "--measure", measure, "--filter", "path=/a",
+                               "--from", iso(BEGIN), "--to", iso(BEGIN + 60 * DAY), "--step", "hour")
+            read[measure] = int(re.search(r"read ([\d,]+) rows", said + self.err)[1])
+        self.assertGreater(read["hits"], 20)
+        self.assertEqual(read["hits"], read["p99(latency)"])
+
     def test_other(self):
         """Series beyond the limit count together."""
         self.write("tallyd.yaml", config(", series_max: 3"))
@@ -249,10 +308,10 @@ class Exact(SketchCase):
         one, two = (events_of(self.dice, LINES // 4, *self.span) for _ in range(2))
         for name, part in ("a.log", one), ("b.log", two):
             self.write(name, lines_of(part))
-        self.write("tallyd.yaml", config().replace(b", longest: max(duration)", b""))
+        self.write("tallyd.yaml", config().replace(b", longest: max(duration)", b"").replace(VISITORS.encode(), b""))
         self.count_into(self.store, "a.log", "b.log")
         self.tallyd("forget", "--yes", "-c", "tallyd.yaml", "--decode", "logfmt", "--store", self.store, "b.log")
-        expected = self.count_in_sqlite("a.log")
+        expected = self.count_in_sqlite("a.log", visitors=False)
         self.assert_same(expected, self.store)
         self.verify("a.log")
 
@@ -286,6 +345,79 @@ class Exact(SketchCase):
         self.verify("a.log")
 
 
+class Many(SketchCase):
+    """More texts than a document has entries for: registers take their place."""
+    SITE = b"""
+sources: {a: {path: a.log, decode: [logfmt]}}
+reports: {site: {measures: {hits: count, visitors: distinct(host)}}}
+aggregate: {batch_size: 64KiB}
+store: {validation: error}
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.write("tallyd.yaml", self.SITE)
+
+    def hosts(self, first, count, hour=13):
+        """An event of each host, in one minute."""
+        return [(BEGIN + hour * HOUR + number % 60, "/", None, f"h{number}.example") for number in range(first, first + count)]
+
+    def count_of(self, store):
+        return self.ask(store, "site", "--measure", "visitors", "--step", "day")
+
+    def state(self):
+        """What the documents say, whatever they are like."""
+        return {span: {name: ranks_of(value) for name, value in self.stored_distinct("site", span, None).items()}
+                for span in SPANS_OF_DISTINCT}
+
+    def test_writers_that_die_merge_to_the_same_registers(self):
+        events = self.hosts(0, 500) + self.hosts(300, 700) + self.hosts(0, 900, 14)
+        self.dice.shuffle(events)
+        for name, part in ("a.log", events[::2]), ("b.log", events[1::2]), ("all.log", events):
+            self.write(name, lines_of(part))
+        self.count_into(self.store, "all.log")
+        expected = self.state()
+        self.anew()
+        waiting = ["a.log", "b.log"]
+        while waiting:
+            places = {name: draw_death(self.dice, failpoints("mongo."), 4) for name in waiting}
+            writers = {name: self.start("import", "-c", "tallyd.yaml", "--decode", "logfmt", "--store", self.store, name,
+                                        env=dying_at(place)) for name, place in places.items()}
+            for name, writer in writers.items():
+                self.end(writer, EX_OK, KILLED)
+                if writer.returncode == EX_OK:
+                    waiting.remove(name)
+        self.assertEqual(expected, self.state())
+        for span in SPANS_OF_DISTINCT:
+            self.check_size(span)
+        self.verify("a.log", "b.log")
+        self.count_into("sqlite:judge.db", "all.log")
+        self.assertEqual(self.count_of("sqlite:judge.db"), self.count_of(self.store))
+
+    def check_size(self, span, entries_max=2 * EXACT_MAX):
+        for value in self.stored_distinct("site", span, None).values():
+            self.assertLessEqual(len(value.get("entries", {})), entries_max)
+
+    def test_entries_of_many_writers_are_condensed(self):
+        """Each of them writes few, and none knows of the others."""
+        step, events, names = 100, [], []
+        for number in range(10):
+            events.append(self.hosts(number * step, step))
+            names.append(self.write(f"{number}.log", lines_of(events[-1])))
+            self.count_into(self.store, names[-1])
+            self.check_size("day", EXACT_MAX)
+            self.check_size("month", EXACT_MAX)
+            everything = sum(events, [])
+            for span in "day", "month":
+                value, = self.stored_distinct("site", span, None).values()
+                self.assertEqual(len(everything) > EXACT_MAX + 1, "registers" in value, len(everything))
+        self.verify(*names)
+        self.count_into("sqlite:judge.db", *names)
+        self.assertEqual(self.count_of("sqlite:judge.db"), self.count_of(self.store))
+        self.tallyd("admin", "copy", self.store, "sqlite:back.db")
+        self.assertEqual(self.count_of("sqlite:judge.db"), self.count_of("sqlite:back.db"))
+
+
 class Expiry(SketchCase):
     KEEP = ", keep: {minute: 3h, hour: 2d, day: 40d}"
 
@@ -307,6 +439,9 @@ class Expiry(SketchCase):
             for kind, finest in ("hour", "minute"), ("day", "hour"), ("month", "day"):
                 first = self.base[f"{report}.latency.{kind}"].find_one(sort=[("_id", 1)])
                 self.assertGreaterEqual(first["metadata"]["date"], gone[finest])
+            for span in SPANS_OF_DISTINCT[:3] if report != "hours" else ():
+                first = self.base[f"{report}.visitors.{span}"].find_one(sort=[("_id", 1)])
+                self.assertGreaterEqual(first["metadata"]["date"], gone[span])
             stored = self.stored(report, "year", REPORTS[report][0])
             self.assertEqual(recount(events, "month", REPORTS[report][0] is not None), stored)
         begin = now // HOUR * HOUR - 2 * HOUR  # since when minutes are there in both
@@ -330,7 +465,8 @@ class Served(SketchCase):
         begin, end = (iso(at) for at in self.span)
         at = self.span[1]
         questions = [f"/api/v1/query?report=site&measure=all&step=hour&from={begin}&to={end}",
-                     f"/api/v1/top?report=pages&measure=p99(latency)&from={begin}&to={end}"]
+                     f"/api/v1/top?report=pages&measure=p99(latency)&from={begin}&to={end}",
+                     f"/api/v1/top?report=pages&measure=visitors&from={begin}&to={end}"]
         for expression in ("increase(pages:latency[3d])", "histogram_quantile(0.9, sum(increase(pages:latency[1d])))",
                            "histogram_count(increase(site:latency[2d]))", "histogram_sum(increase(site:latency[2d]))",
                            "histogram_fraction(0, 0.3, increase(site:latency[3d]))", 'increase(site:latency_bucket{le="0.3"}[3d])'):
@@ -345,5 +481,14 @@ class Served(SketchCase):
             self.assertEqual(json.loads(one), json.loads(two), question)
 
 
+class Prom(MongoCase, test_prom_sketches.Sketches):
+    """What PromQL says of the numbers of lines, it says of MongoDB."""
+
+    def launch(self, *arguments, **options):
+        MongoCase.databases += 1
+        return super().launch(*arguments, "--store", f"{self.server.url}/prom{self.databases}", **options)
+
+
+del test_prom_sketches
 if __name__ == "__main__":
     main()

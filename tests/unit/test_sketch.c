@@ -259,6 +259,57 @@ static void test_any_order_has_the_same_bytes(void **state)
     }
 }
 
+/* Adds the texts to `to` as a store keeps them by members: some as entries, some as ranks of registers. */
+static void add_members(struct distinct *to, struct arena *arena, const struct distinct *from, bool as_ranks)
+{
+    uint8_t ranks[DISTINCT_REGISTERS];
+    uint32_t places = 0;
+    const uint32_t *entries = from->mask == DISTINCT_MANY ? NULL : distinct_entries(from, &places);
+    for (uint32_t i = 0; !as_ranks && i < places; i++) {
+        if (entries[i] != 0)
+            distinct_add_entry(to, arena, entries[i]);
+    }
+    distinct_ranks(from, ranks);
+    for (int i = 0; (as_ranks || entries == NULL) && i < DISTINCT_REGISTERS; i++) {
+        if (ranks[i] > 0)
+            assert_true(distinct_add_register(to, arena, i, ranks[i]));
+    }
+}
+
+static void test_entries_and_registers_merge_to_the_state_of_the_set(void **state)
+{
+    static const size_t counts[] = {1, 5, 699, 700, 701, 900, 5000};
+    struct dice dice = dice_new("members");
+    struct arena arena;
+    (void)state;
+    arena_init(&arena, 1 << 16);
+    for (size_t c = 0; c < COUNT_OF(counts); c++) {
+        struct distinct whole = {0}, halves[2] = {{.count = 0}}, merged = {0};
+        struct text expected = {0}, found = {0};
+        for (size_t i = 0; i < counts[c]; i++) {
+            const uint64_t hash = hash_of((uint64_t)bits53(&dice));
+            distinct_add(&whole, &arena, hash);
+            distinct_add(&halves[below(&dice, 2)], &arena, hash);
+        }
+        const bool is_many = whole.mask == DISTINCT_MANY; /* only then a store writes ranks */
+        add_members(&merged, &arena, &halves[0], false);
+        add_members(&merged, &arena, &halves[1], is_many);
+        distinct_pack(&whole, &expected);
+        distinct_pack(&merged, &found);
+        assert_true(slice_equal(text_slice(&expected), text_slice(&found)));
+        text_fini(&expected);
+        text_fini(&found);
+        arena_reset(&arena);
+    }
+    struct distinct d = {0};
+    assert_false(distinct_add_register(&d, &arena, DISTINCT_REGISTERS, 1));
+    assert_false(distinct_add_register(&d, &arena, -1, 1));
+    assert_false(distinct_add_register(&d, &arena, 0, 0));
+    assert_false(distinct_add_register(&d, &arena, 0, 54));
+    assert_true(distinct_add_register(&d, &arena, DISTINCT_REGISTERS - 1, 53));
+    arena_fini(&arena);
+}
+
 static void test_what_was_merged_can_be_cut_out_of_a_histogram(void **state)
 {
     struct dice d = dice_new("sketch");
@@ -324,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_few_texts_are_counted_exactly),
         cmocka_unit_test(test_many_texts_are_counted_within_six_percent),
         cmocka_unit_test(test_any_order_has_the_same_bytes),
+        cmocka_unit_test(test_entries_and_registers_merge_to_the_state_of_the_set),
         cmocka_unit_test(test_what_was_merged_can_be_cut_out_of_a_histogram),
         cmocka_unit_test(test_damaged_bytes_are_refused_or_of_another_sketch),
     };

@@ -3,6 +3,7 @@
 #include "store/mongo/catalog/schema.h"
 
 #include "store/mongo/catalog/catalog.h"
+#include "store/mongo/doc/sketch.h"
 #include "store/mongo/wire/field.h"
 
 #include <stdio.h>
@@ -54,17 +55,17 @@ static bool is_rolled(const struct schema *s)
 }
 
 /* Adds numbers by keys that have no fixed names. */
-static void add_numbers(const struct schema *s, bson_t *to, const char *name)
+static void add_numbers(const struct schema *s, bson_t *to, const char *name, const char *type)
 {
     bson_t of;
     bson_append_document_begin(to, name, -1, &of);
     BSON_APPEND_UTF8(&of, "bsonType", "object");
     if (s->whole)
-        add_type(&of, "additionalProperties", "long");
+        add_type(&of, "additionalProperties", type);
     bson_append_document_end(to, &of);
 }
 
-/* Adds a bucket of a histogram: what mongo_add_value() and mongo_add_sketch() write. */
+/* Adds a bucket of a histogram: what mongo_add_value() and mongo_add_histogram() write. */
 static void add_histogram(const struct schema *s, bson_t *to, const char *name, const struct measure *m)
 {
     bson_t of, members;
@@ -74,8 +75,19 @@ static void add_histogram(const struct schema *s, bson_t *to, const char *name, 
         add_type(&members, "micros", "long");
     add_type(&members, "count", "long");
     add_type(&members, "zero", "long");
-    add_numbers(s, &members, "buckets");
-    add_numbers(s, &members, "negative");
+    add_numbers(s, &members, "buckets", "long");
+    add_numbers(s, &members, "negative", "long");
+    end_object(to, &of, &members);
+}
+
+/* Adds a distinct count: what mongo_add_value() and mongo_add_distinct() write. */
+static void add_distinct(const struct schema *s, bson_t *to, const char *name)
+{
+    bson_t of, members;
+    begin_object(to, name, &of, &members);
+    add_type(&members, "count", "long");
+    add_numbers(s, &members, MONGO_ENTRIES, "int");
+    add_numbers(s, &members, MONGO_REGISTERS, "int");
     end_object(to, &of, &members);
 }
 
@@ -86,6 +98,10 @@ static void add_value(const struct schema *s, bson_t *to, const char *name, cons
     bson_t of, members;
     if (m->kind == MEASURE_HISTOGRAM) {
         add_histogram(s, to, name, m);
+        return;
+    }
+    if (m->kind == MEASURE_DISTINCT) {
+        add_distinct(s, to, name);
         return;
     }
     if (count == 1) {

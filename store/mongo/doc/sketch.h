@@ -2,9 +2,13 @@
  * measure (document.h). Writers and readers call it; nothing here asks the server.
  *
  *   histogram   zero: 2, buckets: { "-64": 11, "-3": 3 }, negative: { "17": 1 }     each by $inc
+ *   distinct    entries: { "03ab5f1": 2, … } or registers: { "0": 3, "4095": 1 }    each by $max
  *
- * A key of `buckets` is an index of Prometheus' native histograms: slot - HISTOGRAM_SLOT_OF_ONE. A negative
- * number has the key of its opposite, in `negative`. A count of 0 is left by lines that were taken out.
+ * Buckets  : a key is an index of Prometheus' native histograms: slot - HISTOGRAM_SLOT_OF_ONE. A negative
+ *            number has the key of its opposite, in `negative`. A count of 0 is left by lines that were taken
+ *            out.
+ * Entries  : as aggregate/distinct.h says: key and value of an entry are its 26 bits, in hex, and its rank. A
+ *            document with entries of many texts, or with both members, is as good as one with registers.
  */
 #pragma once
 
@@ -12,9 +16,16 @@
 
 #include <bson/bson.h>
 
-/* Adds a sketch to the $inc of an update. `path` is that of its bucket; `takes`: it is taken out. */
-void mongo_add_sketch(bson_t *inc, const struct measure *m, const char *path, const union sketch *sketch,
-                      bool takes);
-/* Appends the sketch of a bucket to `packed`. `value` is the bucket, as BSON. False: it is damaged. */
+#define MONGO_ENTRIES   "entries"
+#define MONGO_REGISTERS "registers"
+
+/* Adds a histogram to the $inc of an update. `path` is that of its bucket; `takes`: it is taken out. */
+void mongo_add_histogram(bson_t *inc, const char *path, const struct histogram *h, bool takes);
+/* Adds a distinct count to the $max of an update, as entries or as registers. It may have entries even so. */
+void mongo_add_distinct(bson_t *max, const char *path, const struct distinct *d, bool as_registers);
+/* Merges the sketch of a bucket, which is `value`, as BSON. False: it is damaged. */
+bool mongo_merge_sketch(const struct measure *m, struct slice value, union sketch *to,
+                        struct arena *arena) MUST_CHECK;
+/* Appends it to `packed`. */
 bool mongo_read_sketch(const struct measure *m, struct slice value, struct sketch_work *work,
                        struct text *packed) MUST_CHECK;

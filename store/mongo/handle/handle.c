@@ -133,5 +133,8 @@ void mongo_free(struct mongo_store *m)
         free(m->sorting.written[t].starts);
     free(m->worker.looks);
     free(m->sorting.periods.starts);
+    free(m->crowd.slots);
+    free(m->crowd.checks);
+    arena_fini(&m->crowd.memory);
     free(m);
 }

@@ -125,6 +125,23 @@ struct mongo_batch {
     size_t moved_count;
 };
 
+/* A document of a distinct count: its bucket is its whole period. */
+struct mongo_counted {
+    size_t report, sketch;
+    const struct mongo_kind *kind;
+    uint32_t series;
+    int64_t start_ms;
+};
+
+/* The texts that a writer has written into documents of distinct counts: mongo/writer/crowd.h. */
+struct mongo_crowd {
+    struct mongo_crowd_slot *slots; /* a hash table; NULL: it is empty */
+    size_t count;
+    struct arena memory;
+    struct mongo_counted *checks; /* documents that may have too many entries */
+    size_t check_count, check_capacity;
+};
+
 /* Documents that a writer preallocates. */
 struct mongo_making {
     struct prealloc prealloc;
@@ -188,6 +205,7 @@ struct mongo_store {
     struct mongo_writer writer;
     struct mongo_batch batch;
     struct mongo_making making;
+    struct mongo_crowd crowd;
     struct mongo_sorting sorting;
     struct mongo_reader reader;
     struct mongo_worker worker;

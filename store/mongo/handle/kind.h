@@ -16,8 +16,10 @@
  *   histogram:      R.latency.hour   { minute.M }, R.latency.day { hourly.H }, R.latency.month { daily.D },
  *                   R.latency.year   { total.M }; layout minute: R.latency.minute { second.S }, too
  *   distinct:       R.visitors.minute { minute }, R.visitors.hour { hourly }, R.visitors.day { daily },
- *                   R.visitors.month { total }; layout minute: R.visitors.second { second }, too. Not written
- *                   yet: mongo_open() refuses such reports
+ *                   R.visitors.month { total }; layout minute: R.visitors.second { second }, too
+ *
+ * A histogram takes some 3 KiB, a distinct count at most 40 KiB and what writers add before they condense it:
+ * so no document of a busy series reaches 256 KiB (docs/SIZING.md).
  *
  * Names: counts of a resolution have the same name in every document: second, minute, hourly, daily, total.
  *        In the document of that resolution they are one value. A longer document has one value per bucket,

@@ -14,6 +14,7 @@
 #include "store/mongo/send/recover.h"
 #include "store/mongo/send/send.h"
 #include "store/mongo/writer/commit.h"
+#include "store/mongo/writer/crowd.h"
 #include "store/mongo/writer/enough.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/past.h"
@@ -171,6 +172,13 @@ static void note_committed(struct mongo_store *m)
     }
 }
 
+/* Nothing of the batch was committed, and nothing of it will be. */
+static void drop_batch(struct mongo_store *m)
+{
+    m->batch.step = STEP_NONE;
+    mongo_crowd_forget(m);
+}
+
 static bool go_on(struct mongo_store *m, struct err *e)
 {
     ASSERT(m->batch.step >= STEP_COMMITTING);
@@ -179,7 +187,7 @@ static bool go_on(struct mongo_store *m, struct err *e)
         if (!mongo_commit(m, &committed, e))
             return false;
         if (!committed) { /* dropped; the caller reads the ledger before it goes on */
-            m->batch.step = STEP_NONE;
+            drop_batch(m);
             mongo_forget_partitions(m);
             return false;
         }
@@ -210,7 +218,7 @@ bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
     struct mongo_store *m = mongo_of(st);
     bool is_known = is_under_way(m, batch);
     if (m->batch.step == STEP_LOGGING && !is_known)
-        m->batch.step = STEP_NONE; /* the batch is dropped, with its number */
+        drop_batch(m); /* the batch, with its number */
     if (m->batch.step > STEP_LOGGING && is_known)
         return store_raw_again(m, batch, e) && go_on(m, e);
     if (m->batch.step > STEP_LOGGING && !go_on(m, e))
@@ -224,7 +232,7 @@ bool mongo_housekeep(struct store *st, bool all, struct err *e)
     bool is_idle = clock_mono_ms(m->store.clock) - m->writer.applied_at_ms >= IDLE_MS;
     if (m->batch.step > STEP_LOGGING || m->writer.slot[0] == '\0')
         return true;
-    if (!mongo_keep_slot(m, e) || !mongo_retire(m, all, e))
+    if (!mongo_keep_slot(m, e) || !mongo_retire(m, all, e) || !mongo_condense(m, all, e))
         return false;
     if (!m->writer.is_done && (all || is_idle)) {
         const struct mongo_open o = own_open(m, m->writer.committed);

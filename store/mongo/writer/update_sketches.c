@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/sketch.h"
+#include "store/mongo/writer/crowd.h"
 #include "store/mongo/writer/update_internal.h"
 
 /* One sketch of the report, and the documents that are written. */
@@ -66,6 +67,18 @@ static size_t merge_bucket(const struct writing *w, size_t i, int64_t end_ms, st
     return i;
 }
 
+/* Adds a sketch to the update of the document that begins at start_ms. */
+static void add_sketch(const struct writing *w, uint32_t series, int64_t start_ms, const char *path,
+                       const union sketch *s)
+{
+    struct update *u = w->u;
+    const struct mongo_counted where = {u->report, w->sketch, w->kind, series, start_ms};
+    if (w->measure->kind == MEASURE_HISTOGRAM)
+        mongo_add_histogram(&u->inc, path, &s->histogram, u->m->batch.taken != NULL);
+    else if (u->m->batch.taken == NULL) /* store/forget.h takes nothing out of a distinct count */
+        mongo_add_distinct(&u->max, path, &s->distinct, mongo_crowd_note(u->m, &where, &s->distinct));
+}
+
 /* Writes a document, from the cells from `i` on. Buckets that have expired are left out, and so is a document
  * without others. Returns the first cell behind it. */
 static size_t write_document(const struct writing *w, size_t i)
@@ -87,7 +100,7 @@ static size_t write_document(const struct writing *w, size_t i)
         is_empty = false;
         mongo_path(k, k->finest, at_ms, path);
         mongo_add_value(&u->inc, &u->min, &u->max, w->measure, path, b.columns);
-        mongo_add_sketch(&u->inc, w->measure, path, b.sketch, u->m->batch.taken != NULL);
+        add_sketch(w, series, start_ms, path, b.sketch);
     }
     if (is_empty)
         mongo_drop_update(u);
