@@ -3,6 +3,7 @@
 #include "base/suggest.h"
 #include "base/units.h"
 #include "ingest/decode/chain.h"
+#include "ingest/decode/fit.h"
 #include "ingest/reject.h"
 
 /* Bytes of the second look. The first one takes only what the reader has already: a pipe may bring no more
@@ -102,6 +103,21 @@ bool judge_lines(struct reader *rd, const struct decode *d, size_t line_max, boo
     bool good = has || j.first_number == 0 || refuse(&j, d, reader_offset(rd) > 0, e);
     chain_free(j.chain);
     return good;
+}
+
+bool judge_moved(const struct source *src, const struct decode *d, size_t line_max, struct text *fits)
+{
+    struct slice bytes = reader_peek(src->reader, input_is_regular(src->in) ? SECOND_BYTES : 1);
+    const char *newline = memchr(bytes.ptr, '\n', bytes.len);
+    struct fit_format found = {0};
+    struct fit *fit = fit_new(line_max);
+    bool is_moved =
+        newline != NULL && fit_moved(fit, d, slice_of(bytes.ptr, (size_t)(newline - bytes.ptr)), &found);
+    if (is_moved)
+        fit_print(&found, fits);
+    text_fini(&found.steps);
+    fit_free(fit);
+    return is_moved;
 }
 
 /* Was a line of the source ever parsed? */

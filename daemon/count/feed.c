@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/failpoint.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -78,6 +79,21 @@ void feed_note_reject(struct feed *f, const struct decode *decode, const struct 
         return;
     f->noted_rejects |= bit;
     rejects_note(f->shared->rejects, decode, r, bytes, why);
+}
+
+void feed_look_at_first(struct feed *f, const struct decode *decode, struct slice bytes, const char *label)
+{
+    char quoted_label[LOG_QUOTE_BYTES], quoted_fits[LOG_QUOTE_BYTES];
+    struct text fits = {0};
+    const char *newline = memchr(bytes.ptr, '\n', bytes.len);
+    if (newline != NULL)
+        bytes.len = (size_t)(newline - bytes.ptr);
+    if (rejects_find_moved(f->shared->rejects, decode, bytes, &fits))
+        log_limited(LOG_LEVEL_WARN, "fields_moved",
+                    "source=%s decode=%s fits=%s next=\"counting it all the same\"",
+                    log_quote(label, quoted_label), clf_format_name(decode->steps[0].format),
+                    log_quote(fits.ptr, quoted_fits));
+    text_fini(&fits);
 }
 
 /* Hand the open batch over. Pre: the previous sealed part was taken back, and the books were taken. */

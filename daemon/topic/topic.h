@@ -61,6 +61,7 @@ struct partition {
     int64_t checked_ms; /* monotonic time of the last comparison */
 
     struct latest latest;
+    bool was_seen;       /* the feed has looked at its first record (feed_look_at_first()) */
     size_t range;        /* index in its intake's open batch, if it is there */
     bool is_held;        /* its records wait for a schema (held.h) */
     struct kafka *kafka; /* consumer that reads it; NULL: none here; see intake.h */

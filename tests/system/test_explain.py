@@ -122,6 +122,26 @@ class Samples(DaemonCase):
         self.assertGreater(len(reasons), 8, reasons)
 
 
+class Moved(DaemonCase):
+    """An explicit decode takes a line whose host is another word. Whoever counts it says so, at the first line of each file."""
+
+    def test_a_daemon_and_an_import_say_it(self):
+        moved = f"w.example 10.0.0.1 - - {REST} {AGENT}\n".encode()
+        self.write("moved.log", moved * 3)
+        self.write("good.log", COMBINED.encode() + b"\n")
+        self.write("odd.log", f"10.0.0.1 frank - {REST} {AGENT}\n".encode())
+        self.write("tallyd.yaml", b"reports: {all: {}}\naggregate: {flush: 100ms}\n"
+                   b"sources: {all: {path: [moved.log, good.log, odd.log], decode: [combined]}}\n")
+        self.launch("-c", "tallyd.yaml", "--listen", "127.0.0.1:0")
+        self.wait_for_consumed(5)
+        told = [line for line in self.read("log").decode().splitlines() if "event=fields_moved" in line]
+        self.assertEqual(1, len(told), told)
+        self.assertIn('moved.log" decode=combined fits="apache:%v %h', told[0])
+        for name, is_moved in (("moved.log", True), ("good.log", False), ("odd.log", False)):
+            self.tallyd("import", "--store", f"sqlite:{name}.db", "--decode", "combined", name)
+            self.assertEqual(is_moved, "apache:%v %h" in self.err, (name, self.err))
+
+
 class Explain(Case):
     def explain(self, *arguments, status=EX_OK, **options):
         """The JSON that it prints for each event or reject."""
