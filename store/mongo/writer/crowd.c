@@ -172,6 +172,8 @@ static void add_update(struct condensing *g, const bson_t *document, const struc
     BSON_APPEND_UTF8(filter, "_id", mongo_text_at(document, "_id"));
     if (bson_iter_init_find(&at, document, "applied"))
         bson_append_iter(filter, "applied", -1, &at);
+    else
+        BSON_APPEND_NULL(filter, "applied"); /* there is still none */
     BSON_APPEND_DOCUMENT_BEGIN(update, "$max", &max);
     mongo_add_distinct(&max, member, d, true);
     bson_append_document_end(update, &max);
