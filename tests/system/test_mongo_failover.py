@@ -89,7 +89,7 @@ class Failover(MongoCase, DaemonCase):
         """`replies`: {name: reply(request)}, some for each kind of request."""
         self.count_on()
         for command in REQUESTS:
-            for name, reply in self.dice.sample(sorted(replies.items(), key=str), REPLIES):
+            for name, reply in self.dice.sample(sorted(replies.items(), key=str), min(REPLIES, len(replies))):
                 before = self.answers[command]
                 self.once(command, reply)
                 for _ in range(20):

@@ -456,6 +456,33 @@ class Expiry(SketchCase):
         self.assertEqual(recount(events + late, "month", False), self.stored("site", "year", None))
 
 
+    def test_only_sketches_expire(self):
+        """A report without counts of its own in the documents that several spans share: nothing is removed from those."""
+        now = int(time.time())
+        events = events_of(self.dice, LINES, now // DAY * DAY - 9 * DAY, now // HOUR * HOUR)
+        self.write("a.log", lines_of(events))
+        only = "reports: {only: {by: [path], measures: {latency: histogram(duration)%s}, keep: {minute: 2d}}}" % VISITORS
+        self.write("tallyd.yaml", f"sources: {{a: {{path: a.log, decode: [logfmt]}}}}\n{only}\nstore: {{validation: error}}\n".encode())
+        self.count_into(self.store, "a.log")
+        self.tallyd("job", "run", "expire", "-c", "tallyd.yaml", "--store", self.store)
+        gone = self.base.reports.find_one({"_id": "only"})["expired"]["minute"]
+        for kind in "latency.hour", "visitors.minute":
+            self.assertEqual(0, self.base[f"only.{kind}"].count_documents({"metadata.date": {"$lt": gone}}))
+            self.assertGreater(self.base[f"only.{kind}"].count_documents({}), 0)
+        self.verify()
+
+    def test_server_keeps_minutes_as_long_as_those_of_counts(self):
+        """store.ttl: one watermark tells readers of all minutes, and it never splits a document of counts."""
+        self.write("a.log", lines_of(events_of(self.dice, LINES // 10, *self.span)))
+        self.write("tallyd.yaml", config(keep=", keep: {minute: 400d, hour: 500d}", moments=False).replace(
+            b"{validation: error}", b"{validation: error, ttl: true}"))
+        self.count_into(self.store, "a.log")
+        for kind, days, period in (("pages.latency.hour", 400, DAY), ("pages.visitors.minute", 400, DAY), ("hours.latency.hour", 400, HOUR),
+                                   ("pages.latency.day", 500, DAY), ("pages.visitors.hour", 500, DAY)):
+            index = self.base[kind].index_information()["tallyd_ttl"]
+            self.assertEqual(days * DAY + period + HOUR, index["expireAfterSeconds"], kind)
+
+
 class Served(SketchCase):
     def test_answers_by_http(self):
         """A daemon on MongoDB and one on SQLite answer alike: /api/v1, rankings, and PromQL."""

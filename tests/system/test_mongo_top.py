@@ -154,7 +154,8 @@ class TopCase(MongoCase, DaemonCase):
         start = (BEGIN if length < DAY else BEGIN.replace(hour=0)) + self.dice.randrange(5) * step + self.dice.choice([0, 0, 0, 60]) * MINUTE
         query = f"{self.dice.choice(['increase', 'sum_over_time', 'rate'])}({report}:{measure}[{int(length.total_seconds())}s])"
         k = self.dice.choice([1, 2, 3, 5, 20, 1000])
-        words = {"query": f"topk({self.dice.choice([k, f'{k} + time() / 3600 % 3'])}, {query})",
+        changing = f"{k} {'-' if k == 1000 else '+'} time() / 3600 % 3"  # query.series_max allows 1,000
+        words = {"query": f"topk({self.dice.choice([k, changing])}, {query})",
                  "start": f"{start:%Y-%m-%dT%H:%M:%SZ}", "end": f"{start + self.dice.randrange(30) * step:%Y-%m-%dT%H:%M:%SZ}",
                  "step": int(step.total_seconds())}
         return "/prometheus/api/v1/query_range?" + urllib.parse.urlencode(words)

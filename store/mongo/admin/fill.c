@@ -148,11 +148,13 @@ static bool keep_mark(struct mongo_store *m, struct err *e)
 
 /* ---- counts */
 
+/* Whatever has a stamp of the slot is written by a log. */
 static bool delete_late(void *context, const struct mongo_collection *c, struct err *e)
 {
     struct mongo_store *m = context;
     int64_t count;
-    if (c->holds != HOLDS_DOCUMENTS)
+    if (c->holds != HOLDS_DOCUMENTS && c->holds != HOLDS_SERIES && c->holds != HOLDS_TOP &&
+        c->holds != HOLDS_JOBS)
         return true;
     bson_t *command =
         BCON_NEW("delete", BCON_UTF8(c->name), "deletes", "[", "{", "q", "{", "applied." SLOT, "{", "$lt",

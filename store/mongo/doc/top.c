@@ -100,12 +100,14 @@ static bool see_list(struct top_reading *g, const bson_iter_t *measure)
     return true;
 }
 
-/* Is the date of a period's document one that was asked for? Another one is damage by others. */
-static bool is_wanted(const struct top_reading *g)
+/* Is the date of a period's document one that was asked for, and that of its `_id`? Another one is damage by
+ * others. */
+static bool is_wanted(const struct top_reading *g, const bson_t *document)
 {
+    char id[MONGO_TOP_ID_BYTES];
     const struct store_top *what = g->what;
     return g->period_ms >= what->from_ms && g->period_ms < what->to_ms &&
-           span_floor(what->span, g->period_ms) == g->period_ms;
+           strcmp(mongo_text_at(document, "_id"), mongo_top_id(what->span, g->period_ms, id)) == 0;
 }
 
 static bool see_period(void *context, const bson_t *document)
@@ -116,7 +118,7 @@ static bool see_period(void *context, const bson_t *document)
     bson_iter_t measure, total;
     g->stats->rows++;
     g->stats->bytes += document->len;
-    if (!is_ranked(document) || !mongo_date_of(document, &g->period_ms) || !is_wanted(g) ||
+    if (!is_ranked(document) || !mongo_date_of(document, &g->period_ms) || !is_wanted(g, document) ||
         !mongo_find_member(document, g->measure, &measure) || !BSON_ITER_HOLDS_DOCUMENT(&measure) ||
         !bson_iter_recurse(&measure, &total) || !bson_iter_find(&total, "total") ||
         (g->what->limit > 0 && !see_list(g, &measure)))
@@ -133,7 +135,6 @@ static void write_options(const struct top_reading *g, bson_t *options)
     bson_t projection;
     bson_init(options);
     BSON_APPEND_DOCUMENT_BEGIN(options, "projection", &projection);
-    BSON_APPEND_BOOL(&projection, "_id", false);
     BSON_APPEND_BOOL(&projection, "written", true);
     BSON_APPEND_BOOL(&projection, "ranked", true);
     BSON_APPEND_BOOL(&projection, "metadata.date", true);

@@ -275,8 +275,9 @@ static bool sweep_page(struct expiring *x, enum span span, bool *is_last, struct
 static bool unset_spans(struct expiring *x, struct err *e)
 {
     const struct mongo_report *more = &x->m->more[x->report];
+    const struct report *r = &x->m->reports[x->report];
     enum span span = x->kind->finest;
-    bool is_last = span == mongo_longest(&x->m->reports[x->report], x->kind) ||
+    bool is_last = mongo_plain_measures(r) == 0 || span == mongo_longest(r, x->kind) ||
                    more->watermarks.before_ms[span] <= more->swept.before_ms[span];
     while (!is_last && is_known(x)) {
         if (!sweep_page(x, span, &is_last, e) || (is_last && !end_sweep(x, span, e)))

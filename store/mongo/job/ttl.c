@@ -27,11 +27,14 @@ static int64_t longest_ms(enum span span)
     return span == SPAN_YEAR ? 366 * day_ms : span == SPAN_MONTH ? 31 * day_ms : span_next(span, 0);
 }
 
-/* Buckets expire by the next longer period: the first document of a period waits for the last. */
+/* Buckets expire by the next longer period: the first document of a period waits for the last. Buckets of a
+ * sketch wait as long as those of the same span in plain documents, since one watermark holds for both. */
 int64_t mongo_ttl_s(const struct mongo_store *m, size_t report, const struct mongo_kind *k)
 {
     const struct report *r = &m->reports[report];
     enum span longest = mongo_longest(r, k), period = (enum span)(longest + 1);
+    if (k->of_sketch && mongo_goes_by(r, longest) > period)
+        period = mongo_goes_by(r, longest);
     ASSERT(k->span <= period || k->span == SPAN_WEEK);
     int64_t keep_ms = r->keep_ms[longest], s = 0;
     if (m->with_ttl && keep_ms > 0)

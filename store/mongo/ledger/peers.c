@@ -266,12 +266,32 @@ struct newer {
     const struct mongo_store *m;
     const struct report *report; /* NULL: no report has a newer one */
     int generation;
+    char moved[MONGO_NAME_BYTES]; /* the name that a report of this writer has now; "": none has moved */
+    int moved_to;                 /* and its generation */
 };
+
+/* Has a report of this writer taken another's place (mongo/job/replace.h)? Its key stays. */
+static bool has_moved(const struct newer *n, const bson_t *document)
+{
+    const char *key = mongo_text_at(document, "_id");
+    for (size_t i = 0; i < n->m->store.report_count; i++) {
+        const struct report *r = &n->m->reports[i];
+        if (strcmp(key, n->m->more[i].key) == 0)
+            return strcmp(mongo_text_at(document, "name"), r->name) != 0 ||
+                   mongo_number_at(document, "generation", 0) != r->generation;
+    }
+    return false;
+}
 
 static bool see_generation(void *context, const bson_t *document)
 {
     struct newer *n = context;
     bson_iter_t name, generation;
+    if (has_moved(n, document)) {
+        n->moved_to = (int)mongo_number_at(document, "generation", 0);
+        snprintf(n->moved, sizeof n->moved, "%s", mongo_text_at(document, "name"));
+        return false;
+    }
     if (!bson_iter_init_find(&name, document, "name") || !BSON_ITER_HOLDS_UTF8(&name) ||
         !bson_iter_init_find(&generation, document, "generation"))
         return true;
@@ -291,6 +311,12 @@ bool mongo_check_generations(struct mongo_store *m, struct err *e)
     bool good = mongo_find(m->client, MONGO_REPORTS, &all, options, see_generation, &n, e);
     bson_destroy(options);
     bson_destroy(&all);
+    if (good && n.moved[0] != '\0')
+        return err_set(
+            e, EX_CONFIG,
+            "%s: a report that is counted here has become generation %d of report \"%s\": start this "
+            "daemon with the configuration of the others",
+            mongo_client_name(m->client), n.moved_to, n.moved);
     if (!good || n.report == NULL)
         return good;
     return err_set(e, EX_CONFIG,

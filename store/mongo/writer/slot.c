@@ -10,6 +10,7 @@
 #include "store/mongo/send/recover.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
+#include "store/mongo/writer/crowd.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -95,6 +96,8 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
 bool mongo_need_slot(struct mongo_store *m, struct err *e)
 {
     bool taken = m->writer.slot[0] != '\0', good = taken || mongo_begin_ledger(m, e);
+    if (!taken)
+        mongo_crowd_forget(m); /* with a lost slot its open batch may have been dropped */
     for (int tries = 0; good && !taken; tries++) {
         bson_t ledger;
         m->writer.slot[0] = '\0';

@@ -81,6 +81,24 @@ static bool has_key(const struct mongo_store *m, const char *key)
     return false;
 }
 
+/* Refuse because of counts in a generation that is not open. */
+static bool refuse_generation(struct mongo_store *m, const char *key, struct err *e)
+{
+    bson_t document;
+    bool good = mongo_read_document(m->client, MONGO_REPORTS, key, &document, e);
+    if (good) {
+        const char *name = mongo_text_at(&document, "name");
+        err_set(e, EX_CONFIG,
+                "it was counted in %s~%" PRId64
+                ", a generation that counts no more: `tallyd forget %s~%" PRId64
+                "` drops that generation first",
+                name, mongo_number_at(&document, "generation", 1), name,
+                mongo_number_at(&document, "generation", 1));
+    }
+    bson_destroy(&document);
+    return false;
+}
+
 static bool check_generations(struct mongo_store *m, const struct range *of, struct err *e)
 {
     char id[RANGE_SOURCE_BYTES + RANGE_PARTITION_BYTES];
@@ -90,13 +108,10 @@ static bool check_generations(struct mongo_store *m, const struct range *of, str
     bool good = mongo_read_document(m->client, MONGO_BOOKS, id, &book, e);
     if (good && mongo_find_member(&book, "reports", &reports) && bson_iter_recurse(&reports, &at)) {
         while (good && bson_iter_next(&at)) {
-            const char *key = bson_iter_key(&at), *generation = strchr(key, '~') == NULL ? "~1" : "";
+            const char *key = bson_iter_key(&at);
             if (!has_key(m, key) && bson_iter_recurse(&at, &entry) && bson_iter_find(&entry, "counted") &&
                 bson_iter_as_int64(&entry) > 0)
-                good = err_set(e, EX_CONFIG,
-                               "it was counted in %s%s, a generation that counts no more: `tallyd forget "
-                               "%s%s` drops that generation first",
-                               key, generation, key, generation);
+                good = refuse_generation(m, key, e);
         }
     }
     bson_destroy(&book);
