@@ -108,7 +108,7 @@ class Grafana(DaemonCase):
                             self.assertEqual(expected, answer["data"])
 
     def test_limits_cut_and_say_so(self):
-        for path, parameters, count in (("query", {"query": "pages:hits"}, lambda data: len(data["result"])),
+        for path, parameters, count in (("query", {"query": "pages:hits", "time": self.now}, lambda data: len(data["result"])),
                                         ("query_range", {"query": "pages:hits", "start": self.now - 600, "end": self.now,
                                                          "step": "1m"}, lambda data: len(data["result"])),
                                         ("series", {"match[]": "pages:hits"}, len), ("labels", {}, len),
