@@ -19,7 +19,7 @@ struct fetch {
     int64_t at_ms, step_ms;  /* time of the first step; distance of steps, 0: one instant */
     size_t step_count;
     int64_t start_ms, end_ms; /* first and last step of the whole question, of @ start() and @ end() */
-    bool *is_read;   /* result, by report: one of its metrics was read */
+    bool *is_read;            /* result, by report: one of its metrics was read */
     bool *has_holes; /* result, by report: a metric has no events at step 0, or before a step with events */
 };
 

@@ -136,7 +136,7 @@ static struct slice read_head(struct look *l, const char *path, char buf[IDENTIT
 static void sight(struct look *l, struct sighting *s)
 {
     char buf[IDENTITY_PREFIX_BYTES_MAX];
-    struct slice head = s->file.size > 0 ? read_head(l, s->file.path, buf) : slice_of(buf, 0);
+    struct slice head = s->file.size > 0 ? read_head(l, s->file.path, buf) : slice_of(NULL, 0);
     if (head.len == 0)
         return;
     s->head = identity_of(head);
