@@ -288,7 +288,10 @@ async function askPast({ name, days, ms }) {
 async function askPasts() {
   if (!view.compare) return;
   const asked = address({});
-  const answers = await Promise.all(pastsOf(range(), nowMs()).map(askPast));
+  const answers = await Promise.all(pastsOf(range(), nowMs()).map((past) => askPast(past).catch((error) => {
+    if (!(error instanceof Refused) || error.status >= 500) throw error;
+    return { of: null, notes: [`There is no line for ${past.name}: ${error.message}`] }; // the minutes of then have expired
+  })));
   if (asked !== address({})) return;
   pasts = answers.filter(({ of }) => of !== null);
   const said = [...new Set(answers.flatMap((answer) => answer.notes))];

@@ -81,9 +81,9 @@ def traffic(now):
 class Daemon:
     """tallyd run, fed by hand."""
 
-    def __init__(self, directory, listen="127.0.0.1:0"):
+    def __init__(self, directory, listen="127.0.0.1:0", store=None):
         self.directory = directory
-        self.store = f"sqlite:{directory}/page.db"
+        self.store = store or f"sqlite:{directory}/page.db"
         with open(f"{directory}/tallyd.yaml", "w", encoding="utf-8") as config:
             config.write(CONFIG)
         with open(f"{directory}/log", "w", encoding="utf-8") as log:
@@ -153,15 +153,25 @@ window.fetch = (url, options) => {
   window.refusals++;
   return Promise.resolve(new Response('{"error":"too much of <it>"}', { status: 422 }));
 };"""
+# The minutes of six days ago and before are refused, as if they had expired.
+EXPIRED = """
+const really = window.fetch;
+window.fetch = (url, options) => {
+  const words = new URLSearchParams(String(url).split("?")[1]);
+  if (words.get("step") !== "minute" || Number(words.get("from")) > Date.now() - 6 * 86400000) return really(url, options);
+  return Promise.resolve(new Response('{"error":"the minutes have expired"}', { status: 422 }));
+};"""
 REFUSED = "document.getElementById('notice').textContent === 'too much of <it>'"
 
 
 class PageTest(unittest.TestCase):
+    STORE = None  # one in SQLite
+
     @classmethod
     def setUpClass(cls):
         cls.directory = tempfile.TemporaryDirectory(prefix="tallyd-test-", ignore_cleanup_errors=True)
         cls.addClassCleanup(cls.directory.cleanup)
-        cls.daemon = Daemon(cls.directory.name)
+        cls.daemon = Daemon(cls.directory.name, store=cls.STORE)
         cls.addClassCleanup(cls.daemon.kill)
         cls.browser = Browser(f"{cls.directory.name}/browser")
         cls.addClassCleanup(cls.browser.close)
@@ -526,6 +536,17 @@ class LiveTest(unittest.TestCase):
         self.assertEqual("Nothing was counted yet last week.", self.page.evaluate("document.getElementById('compare-note').textContent"))
         titles = "[...document.querySelectorAll('#buckets th')].map((t) => t.textContent)"
         self.assertEqual(["minute", "hits", "yesterday"], self.page.evaluate(titles))
+
+    def test_comparison_says_what_was_refused(self):
+        now = datetime.datetime.now(datetime.timezone.utc)
+        self.daemon.feed([line(now - datetime.timedelta(days=days), "/") for days in (0, 1, 9)])
+        self.page.send("Page.addScriptToEvaluateOnNewDocument", source=EXPIRED)
+        self.page.go(self.daemon.url + "?report=pages&compare=yes")
+        self.page.wait_for("!document.getElementById('compare-note').hidden")
+        self.assertEqual("There is no line for last week: the minutes have expired.",
+                         self.page.evaluate("document.getElementById('compare-note').textContent"))
+        self.assertEqual("yesterday", self.page.evaluate("document.querySelector('#buckets th:last-child').textContent"))
+        self.assertTrue(self.page.evaluate("document.getElementById('notice').hidden"))
 
     def test_few_series_are_no_error(self):
         with open(f"{self.daemon.directory}/tallyd.yaml", "a", encoding="utf-8") as config:
