@@ -21,7 +21,7 @@ const HIDDEN = /^p9[05]\(/, QUANTILE = /^p\d+\(/; // quantiles that need no card
 const view = { report: null, measure: "", filters: [], range: "hour", compare: false };
 const buckets = new Map(); // start in ms -> value; null: absent
 const quantiles = new Map(); // start in ms -> the quantiles that are drawn with a chosen one, in the order of LINES
-let pasts = []; // what is compared with, as drawChart() takes it
+let pasts = []; // the earlier times that the range is compared with, as drawChart() takes them
 let reports = [];
 let skewMs = 0; // the daemon's clock minus the browser's
 let wholeAt = -Infinity, restAt = -Infinity; // times at which all buckets, and the other parts, were last asked for

@@ -50,7 +50,7 @@ export function windowOf(range, nowMs) {
   return [firstBucket(range, nowMs), bucketAfter(range.step, bucketStart(range.step, nowMs))];
 }
 
-// What a range is compared with: the same times of yesterday and of last week, unless they overlap by more than a bucket.
+// The times to compare a range with: yesterday and last week, each unless it overlaps the range by more than a bucket.
 export function pastsOf(range, nowMs) {
   const [first, end] = [firstBucket(range, nowMs), endOf(range, nowMs)];
   return [{ name: "yesterday", days: 1, ms: DAY_MS }, { name: "last week", days: 7, ms: 7 * DAY_MS }]
