@@ -12,6 +12,7 @@ EMBED(asset_page_js, "web/page.js");
 EMBED(asset_dom_js, "web/dom.js");
 EMBED(asset_range_js, "web/range.js");
 EMBED(asset_chart_js, "web/chart.js");
+EMBED(asset_heatmap_js, "web/heatmap.js");
 EMBED(asset_tables_js, "web/tables.js");
 EMBED(asset_rejects_js, "web/rejects.js");
 EMBED(asset_icon_svg, "web/icon.svg");
@@ -30,6 +31,7 @@ static struct asset assets[] = {
     ASSET("/dom.js", asset_dom_js, "text/javascript; charset=utf-8"),
     ASSET("/range.js", asset_range_js, "text/javascript; charset=utf-8"),
     ASSET("/chart.js", asset_chart_js, "text/javascript; charset=utf-8"),
+    ASSET("/heatmap.js", asset_heatmap_js, "text/javascript; charset=utf-8"),
     ASSET("/tables.js", asset_tables_js, "text/javascript; charset=utf-8"),
     ASSET("/rejects.js", asset_rejects_js, "text/javascript; charset=utf-8"),
     ASSET("/icon.svg", asset_icon_svg, "image/svg+xml"),
@@ -48,9 +50,9 @@ static struct slice pack(struct slice bytes)
 void assets_init(void)
 {
     const char *const ends[COUNT_OF(assets)] = {
-        asset_page_html_end, asset_page_css_end,    asset_page_js_end,   asset_dom_js_end,
-        asset_range_js_end,  asset_chart_js_end,    asset_tables_js_end, asset_rejects_js_end,
-        asset_icon_svg_end,  asset_dygraph_css_end, asset_dygraph_js_end};
+        asset_page_html_end,  asset_page_css_end, asset_page_js_end,     asset_dom_js_end,
+        asset_range_js_end,   asset_chart_js_end, asset_heatmap_js_end,  asset_tables_js_end,
+        asset_rejects_js_end, asset_icon_svg_end, asset_dygraph_css_end, asset_dygraph_js_end};
     for (size_t i = 0; i < COUNT_OF(assets) && assets[i].bytes.len == 0; i++) {
         struct asset *a = &assets[i];
         a->bytes.len = (size_t)(ends[i] - a->bytes.ptr);

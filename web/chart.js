@@ -4,7 +4,7 @@ import { compactText, el, show, valueText } from "./dom.js";
 import { bucketAfter, bucketName, bucketStart, ticks, windowOf } from "./range.js";
 
 let chart = null;
-let shown = { rows: [], range: null, measure: "", addsUp: true, lines: null, nowMs: 0 };
+let shown = { rows: [], range: null, measure: "", addsUp: true, lines: null, pasts: [], nowMs: 0 };
 let chosenMs = null; // the bucket that the pointer or the arrow keys are on
 
 function colors() {
@@ -25,26 +25,46 @@ function plotBars(e) {
   });
 }
 
+// Draws a line through points of [x, y]; y is null where there is a gap. Returns its last point; null: it has none.
+function plotLine(ctx, points) {
+  let last = null;
+  ctx.beginPath();
+  points.forEach(([x, y], at) => {
+    if (y === null) return;
+    if (at > 0 && points[at - 1][1] !== null) ctx.lineTo(x, y);
+    else ctx.moveTo(x - 0.5, y);
+    ctx.lineTo(x + 0.5, y); // a dot, if nothing is beside it
+    last = [x, y];
+  });
+  ctx.stroke();
+  return last;
+}
+
+// The centre of the bucket and the height of the value that is at the same place of each row.
+function pointsOf(e, valueOf) {
+  return shown.rows.map(([ms]) => [(e.dygraph.toDomXCoord(ms) + e.dygraph.toDomXCoord(bucketAfter(shown.range.step, ms))) / 2, valueOf(ms) ?? null])
+    .map(([x, value]) => [x, value === null ? null : e.dygraph.toDomYCoord(value)]);
+}
+
+function plotPasts(e) {
+  const ctx = e.drawingContext;
+  const color = colors();
+  ctx.lineWidth = 2;
+  for (const { days, of } of shown.pasts) {
+    ctx.strokeStyle = color(`--past-${days}`);
+    plotLine(ctx, pointsOf(e, (ms) => of.get(ms)));
+  }
+}
+
 // The names of the lines stand at their right ends.
 function plotLines(e) {
   const ctx = e.drawingContext;
   const color = colors();
-  const center = ([ms]) => (e.dygraph.toDomXCoord(ms) + e.dygraph.toDomXCoord(bucketAfter(shown.range.step, ms))) / 2;
   shown.lines.names.forEach((name, i) => {
-    const points = shown.rows.map((row) => [center(row), shown.lines.of.get(row[0])?.[i] ?? null])
-      .map(([x, value]) => [x, value === null ? null : e.dygraph.toDomYCoord(value)]);
-    let last = null;
+    const points = pointsOf(e, (ms) => shown.lines.of.get(ms)?.[i]);
     ctx.strokeStyle = ctx.fillStyle = color(`--line-${i}`);
     ctx.lineWidth = shown.measure.startsWith(`${name}(`) ? 2.5 : 1.5;
-    ctx.beginPath();
-    points.forEach(([x, y], at) => {
-      if (y === null) return;
-      if (at > 0 && points[at - 1][1] !== null) ctx.lineTo(x, y);
-      else ctx.moveTo(x - 0.5, y);
-      ctx.lineTo(x + 0.5, y); // a dot, if nothing is beside it
-      last = [x, y];
-    });
-    ctx.stroke();
+    const last = plotLine(ctx, points);
     if (last === null) return;
     ctx.textAlign = "right";
     ctx.fillText(name, last[0], last[1] - 5);
@@ -55,7 +75,8 @@ function plotLines(e) {
 
 function plot(e) {
   if (shown.lines === null) plotBars(e);
-  else plotLines(e);
+  plotPasts(e);
+  if (shown.lines !== null) plotLines(e);
 }
 
 // The page does not show dygraphs' legend, which would write inline styles: the page's policy forbids them.
@@ -79,13 +100,19 @@ function makeChart(rows, range) {
   });
 }
 
+function pastsText(ms) {
+  if (shown.pasts.length === 0) return "";
+  const values = shown.pasts.map(({ name, of }) => `${name} ${valueText(of.get(ms))}`).join(", ");
+  return `; ${shown.lines === null ? "" : `${shown.measure} `}${values}`;
+}
+
 function showReadout() {
   const { rows, range, measure } = shown;
   const at = rows.find(([ms]) => ms === chosenMs);
   const most = rows.reduce((a, b) => (a[1] === null || (b[1] !== null && b[1] > a[1]) ? b : a));
   const lines = at !== undefined && shown.lines !== null ? shown.lines.of.get(at[0]) : undefined;
-  if (lines !== undefined) show(el("readout"), `${bucketName(range.step, at[0])}: ${shown.lines.names.map((name, i) => `${name} ${valueText(lines[i])}`).join(", ")}`);
-  else if (at !== undefined) show(el("readout"), `${bucketName(range.step, at[0])}: ${valueText(at[1])} ${measure}`);
+  if (lines !== undefined) show(el("readout"), `${bucketName(range.step, at[0])}: ${shown.lines.names.map((name, i) => `${name} ${valueText(lines[i])}`).join(", ")}${pastsText(at[0])}`);
+  else if (at !== undefined) show(el("readout"), `${bucketName(range.step, at[0])}: ${valueText(at[1])} ${measure}${pastsText(at[0])}`);
   else if (most[1] === null || most[1] === 0) show(el("readout"), `Nothing in the ${range.title}.`);
   else show(el("readout"), `Most: ${valueText(most[1])} ${measure}, ${bucketName(range.step, most[0])}`);
 }
@@ -93,6 +120,7 @@ function showReadout() {
 function draw() {
   if (shown.rows.length === 0) return;
   const drawn = shown.lines === null ? [] : [...shown.lines.of.values()].flat();
+  for (const { of } of shown.pasts) for (const [ms] of shown.rows) drawn.push(of.get(ms));
   const values = [...shown.rows.map(([, value]) => value), ...drawn].map((value) => value ?? 0);
   const top = (Math.max(...values, shown.addsUp ? 4 : 0) || 1) * 1.08;
   const range = windowOf(shown.range, shown.nowMs);
@@ -102,10 +130,18 @@ function draw() {
 }
 
 // `rows`: [start in ms, value or null], oldest first; `addsUp`: values are counts or sums. `lines`: null, or what to draw instead
-// of bars: { names, of: start in ms -> a value or null for each name }.
-export function drawChart(rows, range, measure, addsUp, lines, nowMs) {
-  shown = { rows, range, measure, addsUp, lines, nowMs };
+// of bars: { names, of: start in ms -> a value or null for each name }. `pasts`: earlier times that are drawn as pale lines:
+// [{ name, days, of: start in ms of the row to compare with -> value }].
+export function drawChart(rows, range, measure, addsUp, lines, pasts, nowMs) {
+  shown = { rows, range, measure, addsUp, lines, pasts, nowMs };
   draw();
+}
+
+// The pixels that the chart's time axis takes. Null: nothing is drawn.
+export function chartArea() {
+  if (chart === null) return null;
+  const { x, w } = chart.getArea();
+  return { left: x, width: w };
 }
 
 el("chart").addEventListener("pointermove", (event) => {

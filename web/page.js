@@ -2,7 +2,8 @@
 
 import { drawChart } from "./chart.js";
 import { add, bytesText, durationText, el, shortText, show, showAll, showFigure, valueText, visible } from "./dom.js";
-import { bucketAfter, bucketStart, firstBucket, rangeBetween, RANGES } from "./range.js";
+import { drawHeatmap } from "./heatmap.js";
+import { bucketAfter, bucketStart, endOf, firstBucket, pastsOf, rangeBetween, RANGES } from "./range.js";
 import { drawRejects } from "./rejects.js";
 import { drawBuckets, drawClasses, drawTop } from "./tables.js";
 
@@ -16,10 +17,11 @@ const MEASURES = 3; // number of measures shown besides the chosen one
 const LINES = ["p50", "p95", "p99"]; // quantiles of a histogram that are drawn together
 const HIDDEN = /^p9[05]\(/, QUANTILE = /^p\d+\(/; // quantiles that need no card, beside another measure and beside lines
 
-// filters: [dimension, value]; range: a name in RANGES, or "FROM/TO" in ISO 8601
-const view = { report: null, measure: "", filters: [], range: "hour" };
+// filters: [dimension, value]; range: a name in RANGES, or "FROM/TO" in ISO 8601; compare: with yesterday and last week
+const view = { report: null, measure: "", filters: [], range: "hour", compare: false };
 const buckets = new Map(); // start in ms -> value; null: absent
 const quantiles = new Map(); // start in ms -> the quantiles that are drawn with a chosen one, in the order of LINES
+let pasts = []; // the earlier times that the range is compared with, as drawChart() takes them
 let reports = [];
 let skewMs = 0; // the daemon's clock minus the browser's
 let wholeAt = -Infinity, restAt = -Infinity; // times at which all buckets, and the other parts, were last asked for
@@ -41,9 +43,9 @@ class Refused extends Error {
   }
 }
 
-async function ask(path, parameters = []) {
+async function ask(path, parameters = [], api = "api/v1") {
   const abort = AbortSignal.timeout(TIMEOUT_MS);
-  const reply = await fetch(`api/v1/${path}?${new URLSearchParams(parameters)}`, { signal: abort, cache: "no-store" });
+  const reply = await fetch(`${api}/${path}?${new URLSearchParams(parameters)}`, { signal: abort, cache: "no-store" });
   const body = await reply.json();
   if (!reply.ok) throw new Refused(reply.status, body.error);
   return body;
@@ -94,7 +96,7 @@ function figureText(measure, value) {
 function address(change) {
   const v = { ...view, ...change };
   if (change.report && !v.report.measures.includes(v.measure)) v.measure = v.report.measures[0];
-  return `?${new URLSearchParams([...question(v.report, v.measure, v.filters), ["range", v.range]])}`;
+  return `?${new URLSearchParams([...question(v.report, v.measure, v.filters), ["range", v.range], ...(v.compare ? [["compare", "yes"]] : [])])}`;
 }
 
 function fillSelect(select, names, chosen) {
@@ -106,6 +108,7 @@ const WORDS = {
   measure: (name) => view.report.measures.includes(name),
   filter: (text) => text.includes("=") && view.report.dimensions.includes(text.split("=", 1)[0]),
   range: (text) => rangeOf(text) !== null,
+  compare: (text) => text === "yes",
 };
 
 function takeAddress() {
@@ -115,6 +118,7 @@ function takeAddress() {
   view.measure = known("measure")[0] ?? view.report.measures[0];
   view.filters = [...new Map(known("filter").map((f) => [f.split("=", 1)[0], f.slice(f.indexOf("=") + 1)]))];
   view.range = known("range")[0] ?? "hour";
+  view.compare = known("compare").length > 0;
   const others = [...wanted].filter(([word, text]) => !(Object.hasOwn(WORDS, word) && WORDS[word](text)));
   unknown = others.map(([word, text]) => `${word}=${text}`).join(", ");
   showView();
@@ -138,6 +142,11 @@ function showView() {
   showAll("#step, #bucket", range().step);
   el("now-card").hidden = isFixed();
   if (!isFixed()) show(el("now-title"), range().now);
+  const comparable = pastsOf(range(), nowMs());
+  el("compare").checked = view.compare;
+  el("compare-label").hidden = comparable.length === 0;
+  el("compare-with").replaceChildren();
+  comparable.forEach(({ name, days }, i) => add(el("compare-with"), "span", `${i > 0 ? " and " : ""}${name}`, `past-${days}`));
   showPick();
   document.title = `${view.report.name}, ${range().title} – tallyd`;
   el("ranges").replaceChildren();
@@ -186,6 +195,10 @@ async function complete(input) {
 function forget() {
   buckets.clear();
   quantiles.clear();
+  pasts = [];
+  el("compare-note").hidden = true;
+  el("heatmap-section").hidden = heatmapMeasure() === null;
+  el("heatmap-section").classList.toggle("waiting", heatmapMeasure() !== null);
   wholeAt = restAt = -Infinity;
   notes = [];
   refused.clear();
@@ -211,11 +224,15 @@ function takeRows(answer) {
   const all = rows();
   showFigure(el("now"), figureText(view.measure, all.at(-1)[1]), valueText(all.at(-1)[1]));
   if (addsUp(view.report, view.measure)) showTotal(el("sum"), view.measure, all.reduce((sum, [, value]) => sum + value, 0));
-  const lines = isQuantile() ? { names: LINES, of: quantiles } : null;
-  drawChart(all, range(), view.measure, addsUp(view.report, view.measure), lines, nowMs());
-  drawBuckets(all, range().step);
+  drawRows(all);
   el("chart-section").classList.remove("waiting");
   markFirst();
+}
+
+function drawRows(all) {
+  const lines = isQuantile() ? { names: LINES, of: quantiles } : null;
+  drawChart(all, range(), view.measure, addsUp(view.report, view.measure), lines, pasts, nowMs());
+  drawBuckets(all, range().step, pasts);
 }
 
 function showTotal(element, measure, value) {
@@ -255,6 +272,73 @@ async function askTotals() {
     card.lastChild.dataset.measure = measure;
     showTotal(card.lastChild, measure, values[answer.measures.indexOf(measure)]);
   });
+}
+
+// Asks for the range as it was before, up to one bucket more, which may begin before this is asked again.
+async function askPast({ name, days, ms }) {
+  const [from, to] = [firstBucket(range(), nowMs()) - ms, bucketAfter(range().step, endOf(range(), nowMs())) - ms];
+  if (!await countedBefore(view.report, new Date(from).toISOString().replace(".000", "")))
+    return { name, days, of: null, notes: [`Nothing was counted yet ${name}`] };
+  const answer = await ask("query", [...question(view.report, view.measure, view.filters), ["step", range().step],
+    ["from", String(from)], ["to", String(to)]]);
+  const place = 1 + answer.measures.indexOf(view.measure);
+  return { name, days, of: new Map(answer.values.map((row) => [Date.parse(row[0]) + ms, row[place]])), notes: answer.notes ?? [] };
+}
+
+async function askPasts() {
+  if (!view.compare) return;
+  const asked = address({});
+  const answers = await Promise.all(pastsOf(range(), nowMs()).map((past) => askPast(past).catch((error) => {
+    if (!(error instanceof Refused) || error.status >= 500) throw error;
+    return { of: null, notes: [`There is no line for ${past.name}: ${error.message}`] }; // the minutes of then have expired
+  })));
+  if (asked !== address({})) return;
+  pasts = answers.filter(({ of }) => of !== null);
+  const said = [...new Set(answers.flatMap((answer) => answer.notes))];
+  el("compare-note").hidden = said.length === 0;
+  show(el("compare-note"), said.map((note) => `${note}.`).join(" "));
+  if (buckets.size > 0) drawRows(rows());
+}
+
+const WINDOWS = { minute: "1m", hour: "1h", day: "1d" }; // a time bucket in PromQL, which has no months
+
+// The histogram that the heatmap shows: the chosen one, or the report's first. Null: there is none.
+function heatmapMeasure() {
+  const { measures, expressions } = view.report;
+  const quantile = isQuantile() ? view.measure : measures.find((m, i) => expressions[i].startsWith("histogram("));
+  return quantile === undefined || WINDOWS[range().step] === undefined ? null : quantile.replace(QUANTILE, "").slice(0, -1);
+}
+
+// The filters as PromQL has them: its labels are the dimensions, but for some characters (prom/names.h).
+function matchers() {
+  const labels = [];
+  for (const dimension of view.report.dimensions) {
+    let label = dimension.replace(/^[0-9]/, "_$&").replace(/[^a-zA-Z0-9_]/g, "_");
+    while (labels.includes(label) || ["__name__", "le"].includes(label)) label += "_";
+    labels.push(label);
+  }
+  return view.filters.map(([d, value]) => `${labels[view.report.dimensions.indexOf(d)]}=${JSON.stringify(value)}`).join(",");
+}
+
+async function askHeatmap() {
+  const measure = heatmapMeasure();
+  if (measure === null) return;
+  const asked = address({});
+  const { step } = range();
+  const [first, end] = [firstBucket(range(), nowMs()), endOf(range(), nowMs())];
+  const length = bucketAfter(step, 0);
+  const words = [["query", `sum(increase(${view.report.name}:${measure}{${matchers()}}[${WINDOWS[step]}]))`],
+    ["start", String((first + length) / 1000)], ["end", String(end / 1000)], ["step", String(length / 1000)]];
+  const { data } = await ask("query_range", words, "prometheus/api/v1");
+  if (asked !== address({})) return;
+  const histograms = (data.result[0]?.histograms ?? []).map(([s, { buckets: found }]) => [s * 1000 - length, found ?? []]);
+  const starts = [];
+  for (let ms = first; ms < end; ms += length) starts.push(ms);
+  show(el("heatmap-measure"), measure);
+  show(el("heatmap-step"), step);
+  el("heatmap-section").hidden = false;
+  el("heatmap-section").classList.remove("waiting");
+  drawHeatmap(histograms, starts, range(), nowMs());
 }
 
 // Asks for the series of this view. If the view is one series, it asks for all of the report, or of another report if
@@ -345,7 +429,7 @@ async function askRest() {
   if (Date.now() - restAt < range().rest_ms) return;
   restAt = Date.now();
   await Promise.all([attempt("totals", askTotals), attempt("top", askTop), attempt("classes", askClasses),
-    attempt("rejects", askRejects)]);
+    attempt("rejects", askRejects), attempt("heatmap", askHeatmap), attempt("pasts", askPasts)]);
 }
 
 // Clears refused parts of the view, so that they do not show another view's figures.
@@ -356,6 +440,10 @@ function showRefusals() {
   if (refused.has("totals")) for (const card of document.querySelectorAll("#figures .other")) card.remove();
   if (refused.has("top")) el("top-section").hidden = true;
   if (refused.has("classes")) el("classes-section").hidden = true;
+  if (refused.has("heatmap")) {
+    el("heatmap-section").hidden = true;
+    el("heatmap-section").classList.remove("waiting");
+  }
   const why = refused.values().next().value;
   showNotice(notReady || why?.text || (unknown !== "" ? `The address says what the page does not know: ${unknown}.` : "") || notes.join(". ") || advice());
 }
@@ -471,6 +559,7 @@ el("pick").addEventListener("submit", (event) => {
   if (el("pick").reportValidity()) go({ range: `${from.toISOString()}/${to.toISOString()}` });
 });
 el("pick").addEventListener("input", () => el("pick-to").setCustomValidity(""));
+el("compare").addEventListener("change", () => go({ compare: el("compare").checked }));
 el("choice").addEventListener("submit", (event) => event.preventDefault());
 el("filters").addEventListener("input", ({ target }) => {
   clearTimeout(typing);

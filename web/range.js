@@ -50,6 +50,18 @@ export function windowOf(range, nowMs) {
   return [firstBucket(range, nowMs), bucketAfter(range.step, bucketStart(range.step, nowMs))];
 }
 
+// The times to compare a range with: yesterday and last week, each unless it overlaps the range by more than a bucket.
+export function pastsOf(range, nowMs) {
+  const [first, end] = [firstBucket(range, nowMs), endOf(range, nowMs)];
+  return [{ name: "yesterday", days: 1, ms: DAY_MS }, { name: "last week", days: 7, ms: 7 * DAY_MS }]
+    .filter(({ ms }) => end - first <= ms + LENGTHS_MS[range.step]);
+}
+
+// The end of the last bucket.
+export function endOf(range, nowMs) {
+  return range.end ?? bucketAfter(range.step, bucketStart(range.step, nowMs));
+}
+
 const format = (options) => {
   const formatter = new Intl.DateTimeFormat("en-GB", options);
   return (ms) => formatter.format(new Date(ms));

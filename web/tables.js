@@ -3,8 +3,14 @@
 import { add, el, percentText, show, valueText, visible } from "./dom.js";
 import { bucketName } from "./range.js";
 
-export function drawBuckets(rows, step) {
-  const body = el("buckets").tBodies[0];
+// `pasts`: those of drawChart().
+export function drawBuckets(rows, step, pasts) {
+  const body = el("buckets").tBodies[0], titles = el("buckets").tHead.rows[0];
+  const cells = 2 + pasts.length;
+  el("buckets").classList.toggle("compared", pasts.length > 0);
+  while (titles.cells.length > cells) titles.lastElementChild.remove();
+  while (titles.cells.length < cells) add(titles, "th", "", "number");
+  pasts.forEach(({ name }, i) => show(titles.cells[2 + i], name));
   while (body.rows.length > rows.length) body.deleteRow(-1);
   while (body.rows.length < rows.length) {
     const row = body.insertRow();
@@ -14,6 +20,9 @@ export function drawBuckets(rows, step) {
   [...rows].reverse().forEach(([ms, value], i) => {
     show(body.rows[i].cells[0], bucketName(step, ms));
     show(body.rows[i].cells[1], valueText(value));
+    while (body.rows[i].cells.length > cells) body.rows[i].deleteCell(-1);
+    while (body.rows[i].cells.length < cells) add(body.rows[i], "td", "", "number");
+    pasts.forEach(({ of }, past) => show(body.rows[i].cells[2 + past], valueText(of.get(ms))));
     body.rows[i].dataset.at = new Date(ms).toISOString();
   });
 }

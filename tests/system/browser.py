@@ -123,9 +123,9 @@ class Page:
         return value
 
     def press(self, key):
-        text = {"Enter": "\r"}.get(key, "")
+        text = {"Enter": "\r", " ": " "}.get(key, "")
         self.send("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, text=text,
-                  windowsVirtualKeyCode={"Enter": 13, "Tab": 9, "ArrowLeft": 37, "Home": 36, "Escape": 27}[key])
+                  windowsVirtualKeyCode={"Enter": 13, " ": 32, "Tab": 9, "ArrowLeft": 37, "Home": 36, "Escape": 27}[key])
         self.send("Input.dispatchKeyEvent", type="keyUp", key=key, code=key)
 
     def type(self, text):

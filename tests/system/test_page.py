@@ -4,6 +4,7 @@
 Needs Debian's chromium; without it the test is skipped (exit 77).
 """
 
+import collections
 import csv
 import datetime
 import io
@@ -21,10 +22,12 @@ import urllib.request
 
 from browser import PROGRAM, Browser
 from harness import command
+from pagescripts import COLOURS, FIELDS, POINTS
 
 WAIT_S = 30
 MARK = "data-hostile"
 BEFORE = 13  # hits of /page/19 in the hour before; it has 39 in the last one
+PAST = ((1, 1240), (7, 2790))  # days before, hits then
 LOADS = 100  # at most, on a busy machine
 FIRST_LOAD_BYTES_MAX, PAINTED_MS_MAX = 200_000, 300
 
@@ -68,6 +71,9 @@ def traffic(now):
     out += [line(now - 90 * MINUTE, "/page/19")] * BEFORE
     for path, times in HOSTILE:
         out += [line(now - 20 * MINUTE, path)] * times
+    for days, times in PAST:
+        out += [line(now - datetime.timedelta(days=days, minutes=10 + i % 31), f"/page/{i % 3}", 5) for i in range(times)]
+    out += [line(now - 25 * MINUTE, "/empty", 0)] * 3
     out += ["this is no log line\n", "nor this\n"]
     return out
 
@@ -75,9 +81,9 @@ def traffic(now):
 class Daemon:
     """tallyd run, fed by hand."""
 
-    def __init__(self, directory, listen="127.0.0.1:0"):
+    def __init__(self, directory, listen="127.0.0.1:0", store=None):
         self.directory = directory
-        self.store = f"sqlite:{directory}/page.db"
+        self.store = store or f"sqlite:{directory}/page.db"
         with open(f"{directory}/tallyd.yaml", "w", encoding="utf-8") as config:
             config.write(CONFIG)
         with open(f"{directory}/log", "w", encoding="utf-8") as log:
@@ -147,19 +153,30 @@ window.fetch = (url, options) => {
   window.refusals++;
   return Promise.resolve(new Response('{"error":"too much of <it>"}', { status: 422 }));
 };"""
+# The minutes of six days ago and before are refused, as if they had expired.
+EXPIRED = """
+const really = window.fetch;
+window.fetch = (url, options) => {
+  const words = new URLSearchParams(String(url).split("?")[1]);
+  if (words.get("step") !== "minute" || Number(words.get("from")) > Date.now() - 6 * 86400000) return really(url, options);
+  return Promise.resolve(new Response('{"error":"the minutes have expired"}', { status: 422 }));
+};"""
 REFUSED = "document.getElementById('notice').textContent === 'too much of <it>'"
 
 
 class PageTest(unittest.TestCase):
+    STORE = None  # one in SQLite
+
     @classmethod
     def setUpClass(cls):
         cls.directory = tempfile.TemporaryDirectory(prefix="tallyd-test-", ignore_cleanup_errors=True)
         cls.addClassCleanup(cls.directory.cleanup)
-        cls.daemon = Daemon(cls.directory.name)
+        cls.daemon = Daemon(cls.directory.name, store=cls.STORE)
         cls.addClassCleanup(cls.daemon.kill)
         cls.browser = Browser(f"{cls.directory.name}/browser")
         cls.addClassCleanup(cls.browser.close)
-        cls.daemon.feed(traffic(datetime.datetime.now(datetime.timezone.utc)))
+        cls.lines = traffic(datetime.datetime.now(datetime.timezone.utc))
+        cls.daemon.feed(cls.lines)
 
     def open(self, *view, url=None, **options):
         """A page that shows all that it has to; it must not have complained by the end of the test."""
@@ -198,7 +215,7 @@ class PageTest(unittest.TestCase):
 
     def check_harmless(self, page):
         self.assertFalse(page.evaluate(f"document.querySelector('[{MARK}]') !== null"))
-        self.assertEqual(["dygraph.min.js", "dom.js", "range.js", "chart.js", "tables.js", "rejects.js", "page.js"],
+        self.assertEqual(["dygraph.min.js", "dom.js", "range.js", "chart.js", "heatmap.js", "tables.js", "rejects.js", "page.js"],
                          page.evaluate("[...document.scripts].map((s) => s.getAttribute('src'))"))
         self.assertEqual(1, page.evaluate("document.images.length"))
         self.assertEqual(0, page.evaluate("document.querySelectorAll('table b').length"))
@@ -353,17 +370,75 @@ class PageTest(unittest.TestCase):
             page.press("ArrowLeft")
         _, p50, _, p95, p99 = stored[at]
         page.wait_for(f"document.getElementById('readout').textContent.endsWith(': p50 {p50}, p95 {p95}, p99 {p99}')")
-        drawn = page.evaluate("""[...document.querySelectorAll('#chart canvas')].flatMap((canvas) => {
-            const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-            const style = getComputedStyle(document.documentElement);
-            return [0, 1, 2].filter((line) => {
-                const rgb = [1, 3, 5].map((at) => parseInt(style.getPropertyValue(`--line-${line}`).trim().slice(at, at + 2), 16));
-                for (let i = 0; i < data.length; i += 4)
-                    if (data[i + 3] > 200 && rgb.every((part, n) => Math.abs(part - data[i + n]) < 20)) return true;
-                return false;
-            });
-        })""")
-        self.assertEqual([0, 1, 2], sorted(set(drawn)), "a colour for each line")
+        lines = ["--line-0", "--line-1", "--line-2"]
+        self.assertEqual(lines, page.evaluate(COLOURS % lines), "a colour for each line")
+
+    def recount(self):
+        """(time, bytes) of each line of the log, the time by minute."""
+        for text in self.lines:
+            found = re.search(r'\[([^]]+)\] ".*" \d+ (\d+) "', text)
+            if found:
+                at = datetime.datetime.strptime(found.group(1), "%d/%b/%Y:%H:%M:%S %z")
+                yield at.replace(second=0), int(found.group(2))
+
+    def test_heatmap_is_a_recount_of_the_log(self):
+        page = self.open(("report", "sizes"))
+        self.assertEqual("size", self.text(page, "heatmap-measure"))
+        fields = [re.fullmatch(r"(\d\d:\d\d), (\S+?)(?: to (\S+))?: (\S+) events?", text).groups() for text in page.evaluate(FIELDS)]
+        self.assertEqual(61, len({minute for minute, *_ in fields}))
+        since = datetime.datetime.now(datetime.timezone.utc) - 58 * MINUTE
+        counted = collections.Counter((at.astimezone().strftime("%H:%M"), size) for at, size in self.recount() if at > since)
+        self.assertGreater(sum(counted.values()), 700)
+        told = 0
+        for minute, low, high, count in fields:
+            low = float(low.replace(",", ""))
+            within = (lambda size: size == low) if high is None else (lambda size: low < size <= float(high.replace(",", "")))
+            self.assertEqual(sum(n for (at, size), n in counted.items() if at == minute and within(size)), number(count), (minute, low, high))
+            told += number(count)
+        self.assertEqual(sum(counted.values()), told)
+
+    def test_heatmap_paints_the_fields_that_have_events(self):
+        for options in ({}, {"width": 390, "height": 800, "dark": True}):
+            with self.subTest(options):
+                page = self.open(("report", "sizes"), ("compare", "yes"), **options)
+                self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), options.get("width", 1100))
+                points = page.evaluate(POINTS)
+                painted = [is_painted for text, is_painted in points if not re.search(": 0 events$", text)]
+                bare = [is_painted for text, is_painted in points if re.search(": 0 events$", text)]
+                self.assertGreater(len(painted), 50)
+                self.assertGreater(sum(painted), 0.6 * len(painted))  # the others are gaps between fields
+                self.assertLess(sum(bare), 0.02 * len(bare))  # pixels that a field shares with the next
+
+    def test_heatmap_follows_filter_and_step(self):
+        page = self.open(("report", "sizes"), ("filter", "path=/empty"))
+        self.assertRegex(self.text(page, "heatmap-readout"), r"^Most: \d\d:\d\d, 0: 3 events")
+        page = self.open(("report", "sizes"), ("filter", "path=" + TURNED), ("range", "month"))
+        self.assertRegex(self.text(page, "heatmap-readout"), r", \S+ to \S+: 50 events")
+        for view in ([("report", "both")], [("report", "sizes"), ("range", "year")]):
+            page = self.open(*view)
+            self.assertTrue(page.evaluate("document.getElementById('heatmap-section').hidden"), view)
+
+    def test_comparison_is_a_recount_of_the_log(self):
+        pasts = ["--past-1", "--past-7"]
+        counted = collections.Counter(at for at, _ in self.recount())
+        self.assertEqual([], self.open(("report", "pages")).evaluate(COLOURS % pasts))
+        for view in ([("report", "pages")], [("report", "sizes")]):
+            page = self.open(*view)
+            page.evaluate("document.getElementById('compare').focus()")
+            page.press(" ")
+            page.wait_for("document.querySelectorAll('#buckets th').length === 4 && document.querySelector('.waiting') === null")
+            shown = page.evaluate(f"{ROWS % 'buckets'}.map((cells, i) => [{BUCKETS}.starts[i], ...cells])")
+            for days, column in ((1, 3), (7, 4)):
+                past = {start: number(cells[column - 1]) for start, *cells in shown if cells[column - 1] != "–"}
+                expected = {start: counted[datetime.datetime.fromisoformat(start.replace("Z", "+00:00")) - datetime.timedelta(days=days)]
+                            for start in past}
+                self.assertEqual(expected, past)
+                self.assertGreaterEqual(len(past), 60)
+                self.assertEqual(dict(PAST)[days], sum(past.values()))
+            self.assertEqual(pasts, page.evaluate(COLOURS % pasts))
+            self.assertIn("compare=yes", page.evaluate("location.search"))
+        page = self.open(("report", "sizes"), ("range", "month"), ("compare", "yes"))
+        self.assertTrue(page.evaluate("document.getElementById('compare-label').hidden"))
 
     def test_what_is_refused_is_not_asked_again(self):
         page = self.browser.open("about:blank")
@@ -452,6 +527,26 @@ class LiveTest(unittest.TestCase):
         self.page.go(self.daemon.url + "?report=pages")
         self.page.wait_for("document.querySelectorAll('#top th').length === 4")
         self.assertEqual("=", self.page.evaluate("document.querySelector('#top tbody tr').cells[3].textContent"))
+
+    def test_comparison_says_that_nothing_was_counted(self):
+        now = datetime.datetime.now(datetime.timezone.utc)
+        self.daemon.feed([line(now - datetime.timedelta(days=days), "/") for days in (0, 2)])
+        self.page.go(self.daemon.url + "?report=pages&compare=yes")
+        self.page.wait_for("!document.getElementById('compare-note').hidden")
+        self.assertEqual("Nothing was counted yet last week.", self.page.evaluate("document.getElementById('compare-note').textContent"))
+        titles = "[...document.querySelectorAll('#buckets th')].map((t) => t.textContent)"
+        self.assertEqual(["minute", "hits", "yesterday"], self.page.evaluate(titles))
+
+    def test_comparison_says_what_was_refused(self):
+        now = datetime.datetime.now(datetime.timezone.utc)
+        self.daemon.feed([line(now - datetime.timedelta(days=days), "/") for days in (0, 1, 9)])
+        self.page.send("Page.addScriptToEvaluateOnNewDocument", source=EXPIRED)
+        self.page.go(self.daemon.url + "?report=pages&compare=yes")
+        self.page.wait_for("!document.getElementById('compare-note').hidden")
+        self.assertEqual("There is no line for last week: the minutes have expired.",
+                         self.page.evaluate("document.getElementById('compare-note').textContent"))
+        self.assertEqual("yesterday", self.page.evaluate("document.querySelector('#buckets th:last-child').textContent"))
+        self.assertTrue(self.page.evaluate("document.getElementById('notice').hidden"))
 
     def test_few_series_are_no_error(self):
         with open(f"{self.daemon.directory}/tallyd.yaml", "a", encoding="utf-8") as config:

@@ -194,6 +194,7 @@ static void test_web_assets_are_all_there(void **state)
     web_check(f, "/dom.js", 200, "textContent");
     web_check(f, "/range.js", 200, "RANGES");
     web_check(f, "/chart.js", 200, "Dygraph");
+    web_check(f, "/heatmap.js", 200, "drawHeatmap");
     web_check(f, "/tables.js", 200, "drawTop");
     web_check(f, "/rejects.js", 200, "drawRejects");
     web_check(f, "/page.css", 200, "prefers-color-scheme");
