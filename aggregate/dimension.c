@@ -264,15 +264,6 @@ struct slice dimension_key(const struct dimension *dimensions, size_t count, con
     return slice_of(scratch, len);
 }
 
-bool dimension_text(const struct dimension *d, const struct event *ev, size_t max_bytes, char *scratch,
-                    struct slice *text)
-{
-    if (!event_has(ev, d->field))
-        return false;
-    *text = dimension_key(d, 1, ev, max_bytes, scratch);
-    return true;
-}
-
 struct slice dimension_next(struct slice *key)
 {
     const char *end = key->len > 0 ? memchr(key->ptr, DIMENSION_SEPARATOR, key->len) : NULL;

@@ -52,17 +52,12 @@ static inline bool dimension_is_other(struct slice s)
 struct slice dimension_key(const struct dimension *dimensions, size_t count, const struct event *ev,
                            size_t max_bytes, char *scratch);
 
-/* Is a field of the event surely settled as it is? Cheaper than dimension_text(), which knows it of more. */
+/* Is a field of the event surely settled as it is? Cheaper than dimension_key(), which knows it of more. */
 static inline bool dimension_is_plain(const struct event *ev, enum field f, size_t max_bytes)
 {
     return LIKELY(event_is_plain(ev, f)) &&
            LIKELY(ev->field[f].len <= max_bytes && ev->field[f].len != DIMENSION_OTHER_BYTES);
 }
-
-/* The settled text of one dimension. It points into the event or into `scratch`, which has `max_bytes` bytes.
- * False: the event has no such field. */
-bool dimension_text(const struct dimension *d, const struct event *ev, size_t max_bytes, char *scratch,
-                    struct slice *text);
 
 /* Settles `raw` into `out` (max_bytes bytes of room); `escaped`: undoes log escapes first. Returns the length
  * of the settled text. */

@@ -13,19 +13,23 @@ static const char *const function_names[] = {[MEASURE_COUNT] = "count",
                                              [MEASURE_HISTOGRAM] = "histogram",
                                              [MEASURE_DISTINCT] = "distinct"};
 
-#define FUNCTIONS COUNT_OF(function_names)
+#define FUNCTIONS  COUNT_OF(function_names)
 /* Suggestions: every function of every field, and count. */
-#define HINTS_MAX (FUNCTIONS * FIELD_MAX)
+#define HINTS_MAX  (FUNCTIONS * FIELD_MAX)
+#define HINT_BYTES (FIELD_NAME_BYTES + 12)
+#define QUOTE_IT   "several dimensions within {} need quotes: \"distinct(host, agent)\""
 
-/* `of`: the name of a field or dimension. */
-static const char *write_expression(enum measure_kind kind, const char *of,
-                                    char buf[MEASURE_EXPRESSION_BYTES])
+static void write_expression(struct measure *m)
 {
-    if (kind == MEASURE_COUNT)
-        snprintf(buf, MEASURE_EXPRESSION_BYTES, "count");
-    else
-        snprintf(buf, MEASURE_EXPRESSION_BYTES, "%s(%s)", function_names[kind], of);
-    return buf;
+    struct text out = {0};
+    text_puts(&out, function_names[m->kind]);
+    for (size_t i = 0; m->kind == MEASURE_DISTINCT && i < m->dimension_count; i++)
+        text_printf(&out, "%s%s", i == 0 ? "(" : ", ", m->dimensions[i].name);
+    if (m->kind != MEASURE_COUNT && m->kind != MEASURE_DISTINCT)
+        text_printf(&out, "(%s", field_name(m->field));
+    text_puts(&out, m->kind == MEASURE_COUNT ? "" : ")");
+    snprintf(m->expression, sizeof m->expression, "%.*s", SLICE_ARGS(text_slice(&out)));
+    text_fini(&out);
 }
 
 /* Splits "mean(value)"; false: it has another form. */
@@ -49,16 +53,55 @@ static enum measure_kind kind_of(struct slice function)
     return MEASURE_COUNT;
 }
 
+/* Takes the text before the next comma off a list, without spaces around it. False: it is the last. */
+static bool take_item(struct slice *list, struct slice *item)
+{
+    const char *comma = list->len > 0 ? memchr(list->ptr, ',', list->len) : NULL;
+    size_t len = comma != NULL ? (size_t)(comma - list->ptr) : list->len, skip = 0;
+    const char *begin = list->ptr;
+    *list = slice_of(begin + len + (comma != NULL), list->len - len - (comma != NULL));
+    while (skip < len && begin[skip] == ' ')
+        skip++;
+    while (len > skip && begin[len - 1] == ' ')
+        len--;
+    *item = slice_of(begin + skip, len - skip);
+    return comma != NULL;
+}
+
+/* Reads "path:2, host" in order of the names. False: *item is wrong, comes twice, or is one too many. */
+static bool parse_dimensions(struct measure *m, struct slice list, struct slice *item)
+{
+    bool has_more = true;
+    m->dimension_count = 0;
+    m->fields = 0;
+    while (has_more) {
+        struct dimension d;
+        size_t to = m->dimension_count;
+        has_more = take_item(&list, item);
+        if (to == MEASURE_DIMENSIONS_MAX || !dimension_parse(&d, *item))
+            return false;
+        for (; to > 0 && strcmp(d.name, m->dimensions[to - 1].name) < 0; to--)
+            m->dimensions[to] = m->dimensions[to - 1];
+        if (to > 0 && strcmp(d.name, m->dimensions[to - 1].name) == 0)
+            return false;
+        m->dimensions[to] = d;
+        m->dimension_count++;
+        m->fields |= (uint64_t)1 << d.field;
+    }
+    m->is_of_field = m->dimension_count == 1 && m->dimensions[0].kind == DIMENSION_FIELD;
+    return true;
+}
+
 static bool parse(struct measure *m, struct slice expression)
 {
-    struct slice function, of;
+    struct slice function, of, item;
     m->kind = MEASURE_COUNT;
     if (slice_is(expression, function_names[MEASURE_COUNT]))
         return true;
     if (!split(expression, &function, &of) || (m->kind = kind_of(function)) == MEASURE_COUNT)
         return false;
     if (m->kind == MEASURE_DISTINCT)
-        return dimension_parse(&m->dimension, of);
+        return parse_dimensions(m, of, &item);
     if (!field_parse(of, &m->field) || !field_is_number(m->field))
         return false;
     if (m->kind == MEASURE_HISTOGRAM)
@@ -66,16 +109,46 @@ static bool parse(struct measure *m, struct slice expression)
     return true;
 }
 
+/* `list`: what a distinct count is of, with a comma. */
+static bool refuse_dimensions(struct slice expression, struct slice list, struct err *e)
+{
+    char quote[SUGGEST_QUOTE_BYTES], item_quote[SUGGEST_QUOTE_BYTES];
+    struct measure m;
+    struct dimension d;
+    struct slice item;
+    (void)parse_dimensions(&m, list, &item);
+    suggest_quote(expression, quote);
+    suggest_quote(item, item_quote);
+    if (m.dimension_count == MEASURE_DIMENSIONS_MAX)
+        return err_set(e, EX_CONFIG, "found %s, expected at most %d dimensions", quote,
+                       MEASURE_DIMENSIONS_MAX);
+    if (dimension_parse(&d, item))
+        return err_set(e, EX_CONFIG, "found %s with %s twice, expected each once", quote, item_quote);
+    return err_set(e, EX_CONFIG, "found %s, but %s is none, expected dimensions such as host and path:2",
+                   quote, item_quote);
+}
+
+/* Has YAML ended it at its first comma? */
+static bool is_cut(struct slice expression)
+{
+    static const char begin[] = "distinct(";
+    return expression.len >= sizeof begin && memcmp(expression.ptr, begin, sizeof begin - 1) == 0 &&
+           expression.ptr[expression.len - 1] != ')';
+}
+
 static bool refuse(struct slice expression, struct err *e)
 {
     static const char expected[] =
         "count; sum, min, max, last, mean or histogram of a field with numbers; or "
-        "distinct of a dimension";
-    char texts[HINTS_MAX][MEASURE_EXPRESSION_BYTES], quote[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES];
+        "distinct of dimensions";
+    char texts[HINTS_MAX][HINT_BYTES], quote[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES];
     const char *hints[HINTS_MAX + 1];
     size_t count = 0;
     struct slice function, field;
     enum field f;
+    if (split(expression, &function, &field) && kind_of(function) == MEASURE_DISTINCT &&
+        memchr(field.ptr, ',', field.len) != NULL)
+        return refuse_dimensions(expression, field, e);
     if (split(expression, &function, &field) && field_parse(field, &f) && !field_is_number(f) &&
         kind_of(function) != MEASURE_COUNT)
         return err_set(e, EX_CONFIG, "found %s, but %s is a text: expected %s",
@@ -85,13 +158,14 @@ static bool refuse(struct slice expression, struct err *e)
         for (enum measure_kind kind = MEASURE_SUM; kind < FUNCTIONS; kind++) {
             if (kind != MEASURE_DISTINCT && !field_is_number((enum field)k))
                 continue;
-            hints[count] = write_expression(kind, field_name((enum field)k), texts[count]);
+            snprintf(texts[count], HINT_BYTES, "%s(%s)", function_names[kind], field_name((enum field)k));
+            hints[count] = texts[count];
             count++;
         }
     }
     hints[count] = NULL;
-    return err_set(e, EX_CONFIG, "found %s, expected %s%s", suggest_quote(expression, quote), expected,
-                   suggest_hint(expression, hints, hint));
+    return err_set(e, EX_CONFIG, "found %s, expected %s%s%s", suggest_quote(expression, quote), expected,
+                   suggest_hint(expression, hints, hint), is_cut(expression) ? "; " QUOTE_IT : "");
 }
 
 bool measure_parse(struct measure *m, struct slice expression, struct err *e)
@@ -101,9 +175,7 @@ bool measure_parse(struct measure *m, struct slice expression, struct err *e)
         return refuse(expression, e);
     parsed.is_fraction =
         parsed.kind != MEASURE_COUNT && parsed.kind != MEASURE_DISTINCT && field_scale(parsed.field) != 1;
-    write_expression(parsed.kind,
-                     parsed.kind == MEASURE_DISTINCT ? parsed.dimension.name : field_name(parsed.field),
-                     parsed.expression);
+    write_expression(&parsed);
     *m = parsed;
     return true;
 }
@@ -246,6 +318,15 @@ bool measure_take(const struct measure *m, int64_t *to, const int64_t *from)
     }
 }
 
+bool measure_told(const struct measure *m, const struct event *ev, size_t max_bytes, char *scratch,
+                  struct slice *text)
+{
+    if (!event_has_all(ev, m->fields))
+        return false;
+    *text = dimension_key(m->dimensions, m->dimension_count, ev, max_bytes, scratch);
+    return true;
+}
+
 void measure_add(const struct measure *m, int64_t *columns, const struct event *ev)
 {
     int64_t one[MEASURE_COLUMNS_MAX] = {1};
@@ -254,7 +335,7 @@ void measure_add(const struct measure *m, int64_t *columns, const struct event *
         return;
     }
     if (m->kind == MEASURE_DISTINCT) {
-        columns[0] = value_add(columns[0], event_has(ev, m->dimension.field));
+        columns[0] = value_add(columns[0], event_has_all(ev, m->fields));
         return;
     }
     if (!event_has_number(ev, m->field))

@@ -11,6 +11,7 @@
  *   last(F)   three        at_ms + 1, order, number: of the last event
  *   histogram(F)           the columns of mean(F)
  *   distinct(D)  one       the number of events that have the field of D, which is a dimension: host, path:2
+ *   distinct(D, E)  one    those that have the fields of both, or of all of up to MEASURE_DIMENSIONS_MAX
  *
  * Merge   : columns are added or compared; for last(F), the greater of two triples is taken. Events, cells,
  *           rows and sums over series all merge by this rule, and zeros are neutral. So the result does
@@ -30,8 +31,10 @@
 #include "ingest/event.h"
 
 #define MEASURE_NAME_BYTES       32
-#define MEASURE_EXPRESSION_BYTES (FIELD_NAME_BYTES + 12) /* "count", "histogram(" and a field, ")"; its NUL */
 #define MEASURE_COLUMNS_MAX      3
+#define MEASURE_DIMENSIONS_MAX   4 /* of one distinct count */
+/* "count"; "histogram(" and a field, ")"; or "distinct(" and dimensions, ")"; and its NUL. */
+#define MEASURE_EXPRESSION_BYTES (MEASURE_DIMENSIONS_MAX * (FIELD_NAME_BYTES + 1) + 12)
 
 enum measure_kind {
     MEASURE_COUNT,
@@ -47,15 +50,18 @@ enum measure_kind {
 struct measure {
     enum measure_kind kind;
     enum field field;                      /* the field measured; unused for a count, and for distinct */
-    struct dimension dimension;            /* distinct: whose texts are told apart */
     const struct histogram_layout *layout; /* histogram: the buckets of its field's numbers */
     bool is_fraction;                      /* whether it adds up units of 1/EVENT_SCALE, in two columns */
+    bool is_of_field;                      /* distinct: of one field as it is */
     size_t column;                         /* index of its first column in a row of its report */
+    uint64_t fields;                       /* distinct: the bits of its dimensions' fields */
+    size_t dimension_count;
+    struct dimension dimensions[MEASURE_DIMENSIONS_MAX]; /* distinct: whose texts are told apart; by name */
     char name[MEASURE_NAME_BYTES];
     char expression[MEASURE_EXPRESSION_BYTES]; /* as measure_parse() takes it */
 };
 
-/* Sets kind, field and expression of *m. False: EX_CONFIG, "found …, expected …". */
+/* Sets kind, field, dimensions and expression of *m. False: EX_CONFIG, "found …, expected …". */
 bool measure_parse(struct measure *m, struct slice expression, struct err *e) MUST_CHECK;
 size_t measure_column_count(const struct measure *m);
 /* Has it a sketch beside its columns? */
@@ -77,6 +83,11 @@ bool measure_is_sum(const struct measure *m);
 /* Is its value over one event in n, n times, an estimate of it (sample.h)? */
 bool measure_is_scalable(const struct measure *m);
 
+/* The text that a distinct count tells apart: the settled texts of its dimensions, as the key of a series has
+ * them (dimension_key()). No settled text has the separator: ("a", "bc") is not ("ab", "c"). False: the event
+ * lacks one of the fields. `scratch` has DIMENSION_KEY_BYTES(max_bytes) bytes. */
+bool measure_told(const struct measure *m, const struct event *ev, size_t max_bytes, char *scratch,
+                  struct slice *text);
 /* `columns`, `to`, `from`: the measure's own columns, from its first. */
 void measure_add(const struct measure *m, int64_t *columns, const struct event *ev);
 void measure_merge(const struct measure *m, int64_t *to, const int64_t *from);

@@ -3,15 +3,16 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* The text of a dimension that a distinct count tells apart; false: the event has none. */
-static inline bool text_of(const struct mixed *mx, const struct dimension *d, const struct event *ev,
+/* What measure_told() says, without a call for one field as it is. */
+static inline bool text_of(const struct mixed *mx, const struct measure *m, const struct event *ev,
                            struct slice *text)
 {
-    if (d->kind == DIMENSION_FIELD && dimension_is_plain(ev, d->field, mx->dimension_bytes_max)) {
-        *text = ev->field[d->field];
+    const enum field f = m->dimensions[0].field;
+    if (m->is_of_field && dimension_is_plain(ev, f, mx->dimension_bytes_max)) {
+        *text = ev->field[f];
         return true;
     }
-    return dimension_text(d, ev, mx->dimension_bytes_max, mx->scratch, text);
+    return measure_told(m, ev, mx->dimension_bytes_max, mx->scratch, text);
 }
 
 static inline void add_sketches(const struct mixed *mx, const struct report *r, const struct event *ev,
@@ -21,10 +22,12 @@ static inline void add_sketches(const struct mixed *mx, const struct report *r, 
         const struct measure *m = report_sketched(r, i);
         union sketch *s = report_sketch(r, c, i);
         struct slice text;
-        if (m->kind == MEASURE_HISTOGRAM && event_has_number(ev, m->field))
+        if (m->kind == MEASURE_DISTINCT) {
+            if (text_of(mx, m, ev, &text))
+                distinct_add(&s->distinct, mx->memory, XXH3_64bits(text.ptr, text.len));
+        } else if (event_has_number(ev, m->field)) {
             histogram_add(&s->histogram, mx->memory, histogram_slot(m->layout, ev->number[m->field]), 1);
-        else if (m->kind == MEASURE_DISTINCT && text_of(mx, &m->dimension, ev, &text))
-            distinct_add(&s->distinct, mx->memory, XXH3_64bits(text.ptr, text.len));
+        }
     }
 }
 
@@ -35,7 +38,7 @@ static inline void add_measure(const struct measure *m, const struct event *ev, 
     if (m->kind == MEASURE_COUNT) {
         value[0]++;
     } else if (m->kind == MEASURE_DISTINCT) {
-        value[0] += event_has(ev, m->dimension.field);
+        value[0] += event_has_all(ev, m->fields);
     } else if (!m->is_fraction && (m->kind == MEASURE_SUM || is_mean)) {
         if (LIKELY(event_has_number(ev, m->field))) {
             value[0] = value_add(value[0], ev->number[m->field]);

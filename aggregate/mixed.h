@@ -9,7 +9,7 @@
 struct mixed {
     struct arena *memory;       /* of the cell's part */
     size_t dimension_bytes_max; /* bytes of one dimension's text */
-    char *scratch;              /* that many bytes */
+    char *scratch;              /* DIMENSION_KEY_BYTES() of them */
 };
 
 void mixed_add(const struct mixed *mx, const struct report *r, const struct event *ev, struct cell *c);

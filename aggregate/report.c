@@ -67,12 +67,10 @@ int report_find_measure(const struct report *r, struct slice name)
     return -1;
 }
 
-struct slice report_piece_field(enum report_piece kind, struct slice text)
+/* The name of a field in a piece, or in a part of a measure between parentheses or commas; "": none. */
+static struct slice field_of(enum report_piece kind, struct slice text)
 {
-    if (kind == PIECE_OTHER)
-        return slice_of(text.ptr, 0);
-    const char *open = kind == PIECE_MEASURE ? memchr(text.ptr, '(', text.len) : NULL;
-    size_t skip = open != NULL ? (size_t)(open - text.ptr) + 1 : 0;
+    size_t skip = 0;
     while (kind != PIECE_DIMENSION && skip < text.len && text.ptr[skip] == ' ')
         skip++;
     struct slice from = slice_of(text.ptr + skip, text.len - skip);
@@ -82,9 +80,28 @@ struct slice report_piece_field(enum report_piece kind, struct slice text)
         next++;
     bool whole = kind == PIECE_DIMENSION   ? next == end
                  : kind == PIECE_CONDITION ? next < end && strchr("=!<>", *next) != NULL
-                                           : open != NULL && next < end && *next == ')';
+                                           : next < end && (*next == ',' || *next == ')');
     bool derived = slice_is(name, "status_class") || slice_is(name, "referrer_host");
     return whole && !derived ? name : none;
+}
+
+size_t report_piece_fields(enum report_piece kind, struct slice text,
+                           struct slice names[MEASURE_DIMENSIONS_MAX])
+{
+    size_t count = 0;
+    if (kind == PIECE_DIMENSION || kind == PIECE_CONDITION) {
+        names[0] = field_of(kind, text);
+        return names[0].len > 0;
+    }
+    const char *end = slice_end(text);
+    const char *at = kind == PIECE_MEASURE && text.len > 0 ? memchr(text.ptr, '(', text.len) : NULL;
+    while (at != NULL && count < MEASURE_DIMENSIONS_MAX) {
+        at++;
+        names[count] = field_of(kind, slice_of(at, (size_t)(end - at)));
+        count += names[count].len > 0;
+        at = memchr(at, ',', (size_t)(end - at));
+    }
+    return count;
 }
 
 bool report_add_dimension(struct report *r, struct slice text, struct err *e)
@@ -259,15 +276,19 @@ bool report_finish(struct report *r, struct err *e)
     return true;
 }
 
-/* A stored report stays readable, even if its field is no field of today's sources: makes it known. */
-static bool know_field(enum report_piece kind, struct slice text, struct err *e)
+/* A stored report stays readable, even if its fields are none of today's sources: makes them known. */
+static bool know_fields(enum report_piece kind, struct slice text, struct err *e)
 {
     enum field f;
-    struct slice name = report_piece_field(kind, text);
-    return name.len == 0 || field_intern(name, &f) ||
-           err_set(e, EX_DATAERR,
-                   "found one more field \"%.*s\", expected at most %d beside the built-in ones",
-                   SLICE_ARGS(name), FIELD_OWN_MAX);
+    struct slice names[MEASURE_DIMENSIONS_MAX];
+    const size_t count = report_piece_fields(kind, text, names);
+    for (size_t i = 0; i < count; i++) {
+        if (!field_intern(names[i], &f))
+            return err_set(e, EX_DATAERR,
+                           "found one more field \"%.*s\", expected at most %d beside the built-in ones",
+                           SLICE_ARGS(names[i]), FIELD_OWN_MAX);
+    }
+    return true;
 }
 
 static bool read_layout(struct report *r, struct slice name, struct err *e)
@@ -299,9 +320,9 @@ static bool read_line(struct report *r, struct slice line, struct err *e)
     if (space != NULL)
         rest = slice_of(space + 1, line.len - word_len - 1);
     if (slice_is(word, "by"))
-        return know_field(PIECE_DIMENSION, rest, e) && report_add_dimension(r, rest, e);
+        return know_fields(PIECE_DIMENSION, rest, e) && report_add_dimension(r, rest, e);
     if (slice_is(word, "where"))
-        return know_field(PIECE_CONDITION, rest, e) && report_add_condition(r, rest, e);
+        return know_fields(PIECE_CONDITION, rest, e) && report_add_condition(r, rest, e);
     if (slice_is(word, "layout"))
         return read_layout(r, rest, e);
     if (slice_is(word, "given"))
@@ -313,7 +334,7 @@ static bool read_line(struct report *r, struct slice line, struct err *e)
     if (slice_is(word, "measure") && second != NULL) {
         struct slice name = slice_of(rest.ptr, (size_t)(second - rest.ptr));
         struct slice expression = slice_of(second + 1, rest.len - name.len - 1);
-        return know_field(PIECE_MEASURE, expression, e) && report_add_measure(r, name, expression, e);
+        return know_fields(PIECE_MEASURE, expression, e) && report_add_measure(r, name, expression, e);
     }
     return err_set(e, EX_DATAERR, "found %s, expected by, where, measure, layout, sample or given",
                    suggest_quote(line, quote));

@@ -117,9 +117,11 @@ int report_find_dimension(const struct report *r, struct slice name);
 int report_find_measure(const struct report *r, struct slice name);
 
 enum report_piece { PIECE_OTHER, PIECE_DIMENSION, PIECE_CONDITION, PIECE_MEASURE };
-/* The name of the field that a piece uses, known or not: `userid` for "userid", "userid!=-" and
- * "sum(userid)". Empty for pieces without a field name (status_class, path:2, count) and for PIECE_OTHER. */
-struct slice report_piece_field(enum report_piece kind, struct slice text);
+/* The names of the fields that a piece uses, known or not: `userid` for "userid", "userid!=-" and
+ * "sum(userid)", both of "distinct(host, userid)". None for status_class, path:2 and count, and for
+ * PIECE_OTHER. Returns their number. */
+size_t report_piece_fields(enum report_piece kind, struct slice text,
+                           struct slice names[MEASURE_DIMENSIONS_MAX]);
 
 /* Merges a row of columns into another: of events, cells, time buckets or whole ranges. report_merge_mixed()
  * takes any measures. */

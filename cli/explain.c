@@ -36,7 +36,9 @@ const char *explain_measure(const struct measure *m, const struct event *ev, cha
 {
     int64_t columns[MEASURE_COLUMNS_MAX] = {0};
     int128 value;
-    bool is_there = m->kind == MEASURE_COUNT || event_has_number(ev, m->field);
+    bool is_there =
+        m->kind == MEASURE_COUNT ||
+        (m->kind == MEASURE_DISTINCT ? event_has_all(ev, m->fields) : event_has_number(ev, m->field));
     measure_add(m, columns, ev);
     return is_there && measure_value(m, columns, &value) ? number_text(value, buf) : "-";
 }

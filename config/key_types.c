@@ -440,8 +440,14 @@ static void print_pieces(const struct key *k, const void *base, struct text *out
         condition_print(&r->conditions[i], &condition);
         expand_quote(text_slice(&condition), out);
     }
-    for (size_t i = 0; k->type == KEY_MEASURES && i < r->measure_count; i++)
-        text_printf(out, "%s%s: %s", i == 0 ? "" : ", ", r->measures[i].name, r->measures[i].expression);
+    for (size_t i = 0; k->type == KEY_MEASURES && i < r->measure_count; i++) {
+        const struct measure *m = &r->measures[i];
+        text_printf(out, "%s%s: ", i == 0 ? "" : ", ", m->name);
+        if (strchr(m->expression, ',') != NULL)
+            expand_quote(slice_text(m->expression), out);
+        else
+            text_puts(out, m->expression);
+    }
     text_putc(out, k->type == KEY_MEASURES ? '}' : ']');
     text_fini(&condition);
 }

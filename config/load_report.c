@@ -57,14 +57,13 @@ static bool unknown_field(struct load *ld, const yaml_node_t *node, const char *
     return false;
 }
 
-bool load_may_use(struct load *ld, const yaml_node_t *node, const char *path, enum report_piece kind)
+static bool may_use_field(struct load *ld, const yaml_node_t *node, const char *path, enum report_piece kind,
+                          struct slice name)
 {
     enum field f;
     struct err e;
-    bool is_derived;
-    struct slice name = report_piece_field(kind, document_scalar(node));
-    bool is_known = name.len > 0 && field_parse(name, &f);
-    if (name.len == 0 || (is_known && f < FIELD_COUNT))
+    bool is_derived, is_known = field_parse(name, &f);
+    if (is_known && f < FIELD_COUNT)
         return true;
     if (!ld->sources_are_good)
         return false;
@@ -82,6 +81,16 @@ bool load_may_use(struct load *ld, const yaml_node_t *node, const char *path, en
                      "found one more field \"%.*s\", expected at most %d of your own, shorter than %d",
                      SLICE_ARGS(name), FIELD_OWN_MAX, FIELD_NAME_BYTES);
     return false;
+}
+
+bool load_may_use(struct load *ld, const yaml_node_t *node, const char *path, enum report_piece kind)
+{
+    struct slice names[MEASURE_DIMENSIONS_MAX];
+    const size_t count = report_piece_fields(kind, document_scalar(node), names);
+    size_t i = 0;
+    while (i < count && may_use_field(ld, node, path, kind, names[i]))
+        i++;
+    return i == count;
 }
 
 void load_report_read(struct load *ld, const struct pair *pr)

@@ -73,6 +73,12 @@ static inline bool event_has(const struct event *ev, enum field f)
     return (ev->present >> f) & 1;
 }
 
+/* Has it all fields of a set of bits? */
+static inline bool event_has_all(const struct event *ev, uint64_t fields)
+{
+    return (fields & ~ev->present) == 0;
+}
+
 static inline bool event_is_odd(const struct event *ev, enum field f)
 {
     return (ev->odd >> f) & 1;

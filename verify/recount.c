@@ -189,12 +189,20 @@ static void add_number(const struct measure *m, int64_t *columns, const struct e
     }
 }
 
+/* Has it all fields of a distinct count? */
+static bool has_dimensions(const struct measure *m, const struct event *ev)
+{
+    size_t i = 0;
+    while (i < m->dimension_count && event_has(ev, m->dimensions[i].field))
+        i++;
+    return i == m->dimension_count;
+}
+
 /* Keep the numbers and texts of which the report has sketches. */
 static void add_observations(struct recount *rc, const struct event *ev, uint32_t series)
 {
     const struct report *r = rc->report;
     struct observation observation = {.series = series, .time = (uint32_t)(ev->at_ms / report_cell_ms(r))};
-    struct slice text;
     for (size_t i = 0; i < r->sketch_count; i++) {
         const struct measure *m = report_sketched(r, i);
         bool has_it;
@@ -202,8 +210,9 @@ static void add_observations(struct recount *rc, const struct event *ev, uint32_
             has_it = event_has_number(ev, m->field);
             observation.value = (uint64_t)ev->number[m->field];
         } else {
-            has_it = dimension_text(&m->dimension, ev, rc->dimension_bytes_max, rc->scratch, &text);
-            observation.value = has_it ? observation_of_text(text) : 0;
+            has_it = has_dimensions(m, ev);
+            observation.value = observation_of_text(
+                dimension_key(m->dimensions, m->dimension_count, ev, rc->dimension_bytes_max, rc->scratch));
         }
         if (has_it)
             observations_add(&rc->observations[i], observation);
@@ -227,7 +236,7 @@ bool recount_add(struct recount *rc, const struct event *ev, uint64_t salt)
         if (m->kind == MEASURE_COUNT)
             c->columns[m->column] = value_add(c->columns[m->column], r->one_in);
         else if (m->kind == MEASURE_DISTINCT)
-            c->columns[m->column] += event_has(ev, m->dimension.field);
+            c->columns[m->column] += has_dimensions(m, ev);
         else if (event_has_number(ev, m->field))
             add_number(m, c->columns + m->column, ev, ev->number[m->field], r->one_in);
     }

@@ -16,7 +16,8 @@ import urllib.parse
 import test_prom_sketches
 from harness import EX_DATAERR, EX_OK, DaemonCase, dice, draw_death, dying_at, failpoints
 from mongocase import LENGTHS, MEMBERS, SIGNS, SPANS, MongoCase, main
-from test_sketches import BEGIN, DAY, HOUR, MILLION, draw, iso, written
+from test_sketches import (BEGIN, DAY, HOUR, MILLION, check_combinations, combination_written, config_of_combinations, draw,
+                           draw_combinations, iso, written)
 
 LINES = int(os.environ.get("TALLYD_LINES") or 300)
 KILLED = -9
@@ -221,6 +222,15 @@ class Exact(SketchCase):
         self.check_documents(events)
         self.verify("a.log")
         self.assert_same(self.count_in_sqlite("a.log"), self.store)
+
+    def test_combinations_of_fields_by_dying_imports(self):
+        """distinct() of several fields."""
+        self.write("tallyd.yaml", config_of_combinations())
+        events = draw_combinations(self.dice, LINES, *self.span)
+        self.write("a.log", b"".join(combination_written(event, " more=" + "x" * 2000) for event in events))
+        self.assertGreater(self.import_killed("a.log"), 0)
+        check_combinations(self, events, lambda report, measure, *how: self.ask(self.store, report, "--measure", measure, *how))
+        self.verify("a.log")
 
     def test_two_writers_at_once(self):
         """Their lines are of the same documents."""

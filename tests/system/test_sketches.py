@@ -17,7 +17,7 @@ import time
 import unittest
 import urllib.parse
 
-from harness import EX_UNAVAILABLE, DaemonCase, dice, draw_death, dying_at, failpoints
+from harness import EX_CONFIG, EX_UNAVAILABLE, DaemonCase, dice, draw_death, dying_at, failpoints
 
 LINES = int(os.environ.get("TALLYD_LINES") or 12000)
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -96,6 +96,126 @@ def buckets(events, step, path=None):
     for bucket in found.values():
         bucket.numbers.sort()
     return found
+
+
+# Texts that are the same if they are written one behind the other, or with some separator between them.
+PARTS = ["a", "ab", "abc", "b", "bc", "c", "a b", "b c", "a,b", "b,c", "a\\tb", "b\\tc"]
+# Measures, and the positions of their fields in an event.
+COMBINATIONS = {"pairs": ("distinct(host, agent)", (2, 3)), "triples": ("distinct( zone,host , agent)", (2, 3, 4)),
+                "areas": ("distinct(path:1, host)", (5, 2))}
+
+
+def config_of_combinations(more=""):
+    measures = ", ".join(f'{name}: "{expression}"' for name, (expression, _) in COMBINATIONS.items())
+    return f"""
+sources: {{a: {{path: a.log, decode: [logfmt]}}}}
+reports:
+  site: {{measures: {{hits: count, {measures}}}}}
+  pages: {{by: [path], measures: {{hits: count, {measures}}}}}
+{more}
+aggregate: {{batch_size: 64KiB}}
+""".encode()
+
+
+def draw_combinations(rolls, count, begin, end):
+    """Events: (time, path, host, agent, zone, first segment of the path); the middle three may be None."""
+    events = []
+    for _ in range(count):
+        path = rolls.choice(PATHS)
+        texts = [None if rolls.random() < 0.1 else rolls.choice(PARTS) for _ in range(3)]
+        events.append((rolls.randrange(begin, end), path, *texts, "/" + path.split("/")[1]))
+    return sorted(events, key=lambda event: event[0])
+
+
+def combination_written(event, more=""):
+    fields = [f' {name}="{text}"' for name, text in zip(("host", "agent", "zone"), event[2:5]) if text is not None]
+    return f'time={iso(event[0])} path="{event[1]}"{"".join(fields)}{more}\n'.encode()
+
+
+def check_combinations(case, events, ask):
+    """ask(report, measure, *arguments) gives rows of CSV; a naive look at the events is the judge."""
+    for report, how, name in (("site", ["--step", "hour"], lambda event: iso(event[0] // HOUR * HOUR)),
+                              ("site", [], lambda event: None), ("pages", ["--top", "9"], lambda event: event[1])):
+        for measure, (_, positions) in COMBINATIONS.items():
+            tuples = collections.defaultdict(list)
+            for event in events:
+                texts = tuple(event[position] for position in positions)
+                tuples[name(event)] += [] if None in texts else [texts]
+            for figure in (measure, f"count({measure})"):
+                found = {row.get("path") or row.get("time") if how else None: int(row["value"])
+                         for row in csv.DictReader(ask(report, figure, *how).splitlines())}
+                case.assertLessEqual({key for key, those in tuples.items() if those}, {*found})
+                for key, value in found.items():
+                    count, those = len(set(tuples[key])), tuples[key]
+                    if figure != measure:
+                        case.assertEqual(len(those), value, f"{figure} of {key}")
+                    elif count < EXACT_MAX:
+                        case.assertIn(value, (count, count - (count > EXACT_SURE)), f"{figure} of {key}")
+                    else:
+                        case.assertLessEqual(abs(value - count), 0.06 * count, f"{figure} of {key}")
+
+
+class Combinations(DaemonCase):
+    """distinct() of several fields: how many different combinations of texts."""
+
+    def setUp(self):
+        super().setUp()
+        self.dice = dice()
+        self.span = BEGIN, BEGIN + DAY
+        self.write("tallyd.yaml", config_of_combinations())
+        self.events = draw_combinations(self.dice, LINES // 2, *self.span)
+        self.write("a.log", b"".join(map(combination_written, self.events)))
+
+    def ask(self, report, measure, *arguments, store="tallyd.db"):
+        return self.tallyd("query", report, "-c", "tallyd.yaml", "--store", f"sqlite:{store}", "--measure", measure, "--from",
+                           iso(self.span[0]), "--to", iso(self.span[1]), "--format", "csv-raw", *arguments)
+
+    def check(self, store="tallyd.db"):
+        check_combinations(self, self.events, lambda *question: self.ask(*question, store=store))
+        self.tallyd("verify", "-c", "tallyd.yaml", "--store", f"sqlite:{store}", "--store-only")
+
+    def test_counted_by_dying_imports_and_copied(self):
+        arguments = "import", "-q", "-c", "tallyd.yaml", "a.log"
+        self.tallyd(*arguments, status=-9, env=dying_at("store.before_commit"))
+        self.tallyd(*arguments)
+        self.check()
+        self.tallyd("verify", "-c", "tallyd.yaml")
+        self.tallyd("admin", "copy", "sqlite:tallyd.db", "sqlite:copy.db")
+        self.check("copy.db")
+        self.tallyd("forget", "--yes", "-c", "tallyd.yaml", "a.log", status=EX_UNAVAILABLE)
+        self.assertIn("distinct(agent, host)", self.err)
+
+    def test_definitions_are_the_same_in_any_order_of_fields(self):
+        self.tallyd("import", "-q", "-c", "tallyd.yaml", "a.log")
+        self.write("tallyd.yaml", config_of_combinations().replace(b"distinct(host, agent)", b"distinct(agent,host)"))
+        self.append("a.log", combination_written(self.events[-1]))
+        self.events.append(self.events[-1])
+        self.tallyd("import", "-q", "-c", "tallyd.yaml", "a.log")
+        self.check()
+        self.assertIn('pairs: "distinct(agent, host)"', self.tallyd("check", "--print", "-c", "tallyd.yaml"))
+        with contextlib.closing(sqlite3.connect(self.path("tallyd.db"))) as base:
+            definitions = [text for text, in base.execute("SELECT definition FROM report")]
+        self.assertEqual(2, len(definitions))
+        for text in definitions:
+            self.assertIn("measure pairs distinct(agent, host)\n", text)
+            self.assertIn("measure triples distinct(agent, host, zone)\n", text)
+
+    def test_backfill_counts_what_a_report_missed(self):
+        whole = config_of_combinations()
+        self.write("tallyd.yaml", b"".join(line for line in whole.splitlines(True) if not line.startswith(b"  pages:")))
+        self.tallyd("import", "-q", "-c", "tallyd.yaml", "a.log")
+        self.write("tallyd.yaml", whole)
+        self.tallyd("backfill", "-q", "-c", "tallyd.yaml", "pages", "a.log")
+        self.check()
+
+    def test_wrong_ones_are_refused(self):
+        for expression, word in (("distinct(host, host)", "twice"), ("distinct(host, bytes)", '"bytes"'),
+                                 ("distinct(host, agent, path, zone, status)", "at most 4")):
+            more = f"  wrong: {{measures: {{n: '{expression}'}}}}"
+            self.write("tallyd.yaml", config_of_combinations(more))
+            said = self.tallyd("check", "-c", "tallyd.yaml", status=EX_CONFIG) + self.err
+            self.assertIn(word, said)
+            self.assertIn("tallyd.yaml:6:", said)
 
 
 class Sketches(DaemonCase):

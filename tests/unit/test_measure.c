@@ -271,6 +271,66 @@ static void test_what_cannot_be_taken_out_is_refused(void **state)
     report_fini(&r);
 }
 
+static void test_dimensions_of_a_distinct_count_are_canonical(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"distinct(host)", "distinct(host)"},
+        {"distinct(path:2)", "distinct(path:2)"},
+        {"distinct(host, agent)", "distinct(agent, host)"},
+        {"distinct(agent,host)", "distinct(agent, host)"},
+        {"distinct( user ,path:2, path,  agent)", "distinct(agent, path, path:2, user)"}};
+    static const char *const refused[][2] = {
+        {"distinct()", "expected count"},
+        {"distinct(host", "quotes"},
+        {"distinct(host,)", "but \"\" is none"},
+        {"distinct(,host)", "but \"\" is none"},
+        {"distinct(host, bytes)", "but \"bytes\" is none"},
+        {"distinct(host, agent host)", "but \"agent host\" is none"},
+        {"distinct(host, agent, host)", "\"host\" twice"},
+        {"distinct(host, agent, path, user, method)", "at most 4 dimensions"},
+        {"sum(bytes, value)", "expected count"}};
+    struct measure m = {0};
+    struct err e;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        assert_true(measure_parse(&m, slice_text(rows[i][0]), &e));
+        assert_string_equal(m.expression, rows[i][1]);
+        assert_true(measure_parse(&m, slice_text(rows[i][1]), &e));
+        assert_string_equal(m.expression, rows[i][1]);
+    }
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        assert_false(measure_parse(&m, slice_text(refused[i][0]), &e));
+        assert_int_equal(e.code, EX_CONFIG);
+        if (strstr(e.text, refused[i][1]) == NULL)
+            fail_msg("%s: %s", refused[i][0], e.text);
+    }
+}
+
+static void test_texts_of_several_dimensions_are_told_apart(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {"", "a", "ab", "abc", "b", "bc", "c", "a\tb", "b\tc", "\t"};
+    char told[COUNT_OF(parts) * COUNT_OF(parts)][64], scratch[DIMENSION_KEY_BYTES(DIMENSION_BYTES_MIN)];
+    size_t count = 0;
+    struct measure m = {0};
+    struct err e;
+    assert_true(measure_parse(&m, slice_text("distinct(host, agent)"), &e));
+    for (size_t i = 0; i < COUNT_OF(parts) * COUNT_OF(parts); i++) {
+        struct event ev = {.present = (uint64_t)1 << FIELD_HOST | (uint64_t)1 << FIELD_AGENT};
+        struct slice text;
+        ev.field[FIELD_HOST] = slice_text(parts[i / COUNT_OF(parts)]);
+        ev.field[FIELD_AGENT] = slice_text(parts[i % COUNT_OF(parts)]);
+        ev.odd = ev.present; /* tabs are to be settled */
+        assert_true(measure_told(&m, &ev, DIMENSION_BYTES_MIN, scratch, &text));
+        snprintf(told[count], sizeof told[count], "%.*s", SLICE_ARGS(text));
+        for (size_t k = 0; k < count; k++)
+            assert_string_not_equal(told[k], told[count]);
+        count++;
+        ev.present = (uint64_t)1 << FIELD_HOST;
+        assert_false(measure_told(&m, &ev, DIMENSION_BYTES_MIN, scratch, &text));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +341,8 @@ int main(void)
         cmocka_unit_test(test_sums_stay_at_the_ends),
         cmocka_unit_test(test_taking_out_is_the_inverse_of_merging),
         cmocka_unit_test(test_what_cannot_be_taken_out_is_refused),
+        cmocka_unit_test(test_dimensions_of_a_distinct_count_are_canonical),
+        cmocka_unit_test(test_texts_of_several_dimensions_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

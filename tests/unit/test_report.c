@@ -176,15 +176,15 @@ static void test_report_refuses_pieces(void **state)
     assert_false(report_add_measure(&r, slice_text("m"), slice_text("sum(byte)"), &e));
     assert_string_equal(e.text,
                         "found \"sum(byte)\", expected count; sum, min, max, last, mean or histogram of a "
-                        "field with numbers; or distinct of a dimension (did you mean \"sum(bytes)\"?)");
+                        "field with numbers; or distinct of dimensions (did you mean \"sum(bytes)\"?)");
     assert_false(report_add_measure(&r, slice_text("m"), slice_text("sum(path)"), &e));
     assert_string_equal(e.text,
                         "found \"sum(path)\", but path is a text: expected count; sum, min, max, last, "
-                        "mean or histogram of a field with numbers; or distinct of a dimension");
+                        "mean or histogram of a field with numbers; or distinct of dimensions");
     assert_false(report_add_measure(&r, slice_text("m"), slice_text("maxx(value)"), &e));
     assert_string_equal(e.text,
                         "found \"maxx(value)\", expected count; sum, min, max, last, mean or histogram of a "
-                        "field with numbers; or distinct of a dimension (did you mean \"max(value)\"?)");
+                        "field with numbers; or distinct of dimensions (did you mean \"max(value)\"?)");
     static const char *const others[] = {
         "",      "sum",          "sum(",        "sum()",       "(bytes)",     "sum(bytes", "sum (bytes)",
         "COUNT", "count(bytes)", "sum(bytes) ", "mean(Value)", "last(value)x"};
@@ -247,7 +247,7 @@ static void test_report_read_refuses_what_is_not_its_own(void **state)
     }
 }
 
-static void test_report_piece_field_finds_the_name(void **state)
+static void test_report_piece_fields_finds_the_names(void **state)
 {
     (void)state;
     static const struct {
@@ -274,11 +274,22 @@ static void test_report_piece_field_finds_the_name(void **state)
         {PIECE_MEASURE, "count", ""},
         {PIECE_MEASURE, "count()", ""},
         {PIECE_MEASURE, "", ""},
+        {PIECE_MEASURE, "distinct(host, userid)", "host userid"},
+        {PIECE_MEASURE, "distinct(path:2,userid ,status_class)", "userid"},
+        {PIECE_MEASURE, "distinct(a,b,c,d,e)", "a b c d"},
+        {PIECE_MEASURE, "distinct(a,", "a"},
+        {PIECE_MEASURE, "distinct(a,b", "a"},
+        {PIECE_OTHER, "sum(userid)", ""},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct slice name = report_piece_field(rows[i].kind, slice_text(rows[i].text));
-        if (!slice_is(name, rows[i].name))
-            fail_msg("%s: found \"%.*s\"", rows[i].text, SLICE_ARGS(name));
+        struct slice names[MEASURE_DIMENSIONS_MAX];
+        struct text found = {0};
+        const size_t count = report_piece_fields(rows[i].kind, slice_text(rows[i].text), names);
+        for (size_t k = 0; k < count; k++)
+            text_printf(&found, "%s%.*s", k > 0 ? " " : "", SLICE_ARGS(names[k]));
+        if (!slice_is(text_slice(&found), rows[i].name))
+            fail_msg("%s: found \"%.*s\"", rows[i].text, SLICE_ARGS(text_slice(&found)));
+        text_fini(&found);
     }
 }
 
@@ -371,7 +382,7 @@ int main(void)
         cmocka_unit_test(test_report_read_refuses_what_is_not_its_own),
         cmocka_unit_test(test_report_layout_is_part_of_the_definition),
         cmocka_unit_test(test_report_definition_reads_back),
-        cmocka_unit_test(test_report_piece_field_finds_the_name),
+        cmocka_unit_test(test_report_piece_fields_finds_the_names),
         cmocka_unit_test(test_report_read_takes_any_field),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
