@@ -60,6 +60,25 @@ class Builds(Building, MongoCase):
             self.check(self.store)
         print(f"{ROUNDS} rounds, {killed} killed; the first build was of {FIRST}")
 
+    def test_what_is_taken_out_of_a_backfilled_report_has_none(self):
+        """A forget dies between its batches; another build counts on from there."""
+        self.dice = dice()
+        self.configure()
+        self.write_build(0)
+        self.write("a.log", self.lines(1000))
+        self.run_import(self.store, "a.log")
+        self.configure(b"  later: {by: [country, agent_family]}\n")
+        self.tallyd("backfill", "later", "-c", "tallyd.yaml", "--store", self.store, "a.log")
+        whole = self.stretches(self.store, "later")
+        self.assertEqual({"agents", "geo"}, {kind for kind, *_ in whole})
+        self.tallyd("forget", "-c", "tallyd.yaml", "--store", self.store, "a.log", status=KILLED,
+                    env=dying_at(f"mongo.committed:{self.dice.randrange(1, 4)}"))
+        self.write_build(1)
+        self.run_import(self.store, "a.log")
+        cut = next(to for kind, build, _, to in self.stretches(self.store) if (kind, build) == ("geo", str(FIRST)))
+        self.assertGreater(whole[0][3], cut)
+        self.assertEqual([(kind, build, begin, cut) for kind, build, begin, _ in whole], self.stretches(self.store, "later"))
+
 
 if __name__ == "__main__":
     main()

@@ -81,7 +81,9 @@ void mongo_partition_fini(struct mongo_partition *p)
 {
     free(p->key);
     free(p->until);
-    builds_fini(&p->builds);
+    for (size_t i = 0; i < p->builds_count; i++)
+        builds_fini(&p->builds[i]);
+    free(p->builds);
 }
 
 static void free_partitions(struct mongo_store *m)

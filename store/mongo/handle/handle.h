@@ -36,11 +36,12 @@ struct mongo_partition {
     char *key;       /* its key in the ledger's `partitions` */
     bool is_claimed; /* false: the members below are those of the last claim */
     int64_t epoch, next;
-    int64_t claim;                 /* number of this writer's claim; it uses each number once */
-    int64_t counted_in;            /* number of the last batch with a range of it; 0: none since the claim */
-    bool is_new;                   /* nothing of it was ever counted */
-    int64_t *until;                /* offset up to which each report counts it; -1: not counted yet */
-    struct build_stretches builds; /* those of the source itself */
+    int64_t claim;                  /* number of this writer's claim; it uses each number once */
+    int64_t counted_in;             /* number of the last batch with a range of it; 0: none since the claim */
+    bool is_new;                    /* nothing of it was ever counted */
+    int64_t *until;                 /* offset up to which each report counts it; -1: not counted yet */
+    struct build_stretches *builds; /* those of the source itself; then those of each report's backfills */
+    size_t builds_count;
 };
 
 /* A batch that is committed and not applied yet, of this slot or another's. */

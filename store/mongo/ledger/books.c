@@ -38,12 +38,9 @@ static bool see_entries(const struct books_reading *g, const char *report, const
     return true;
 }
 
-static bool see_book(void *context, const bson_t *document)
+static bool see_all(const struct books_reading *g, const bson_t *document)
 {
-    struct books_reading *g = context;
     bson_iter_t it, report;
-    read_member(document, "source", g->source, sizeof g->source);
-    read_member(document, "partition", g->partition, sizeof g->partition);
     if (bson_iter_init_find(&it, document, "entries") && !see_entries(g, "", "", &it))
         return false;
     for (size_t r = 0; r < g->m->store.report_count; r++) {
@@ -56,12 +53,18 @@ static bool see_book(void *context, const bson_t *document)
     return true;
 }
 
-void mongo_read_entries(const bson_t *book, book_fn *fn, void *context)
+static bool see_book(void *context, const bson_t *document)
 {
-    const struct books_reading g = {.fn = fn, .context = context};
-    bson_iter_t entries;
-    if (bson_iter_init_find(&entries, book, "entries"))
-        (void)see_entries(&g, "", "", &entries);
+    struct books_reading *g = context;
+    read_member(document, "source", g->source, sizeof g->source);
+    read_member(document, "partition", g->partition, sizeof g->partition);
+    return see_all(g, document);
+}
+
+void mongo_read_entries(const struct mongo_store *m, const bson_t *book, book_fn *fn, void *context)
+{
+    const struct books_reading g = {.m = m, .fn = fn, .context = context};
+    (void)see_all(&g, book);
 }
 
 bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e)

@@ -147,11 +147,11 @@ static bool begin(struct mongo_store *m, const struct batch *batch, struct err *
 static void note_builds(const struct mongo_store *m, struct mongo_partition *p, const struct range *r)
 {
     struct build_stretch s;
-    if (m->batch.taken != NULL)
-        builds_cut(&p->builds, r->to);
+    for (size_t i = 0; m->batch.taken != NULL && i < p->builds_count; i++)
+        builds_cut(&p->builds[i], i == 0 || m->batch.taken[i - 1] ? r->to : 0);
     for (int k = 0; m->batch.taken == NULL && k < BUILD_COUNT; k++) {
-        if (builds_after(&p->builds, r, (enum build_kind)k, &s))
-            builds_put(&p->builds, &s);
+        if (builds_after(&p->builds[0], r, (enum build_kind)k, &s))
+            builds_put(&p->builds[0], &s);
     }
 }
 

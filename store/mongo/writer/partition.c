@@ -100,7 +100,9 @@ static struct mongo_partition new_partition(const struct mongo_store *m, const s
     struct mongo_partition p = {.key = mongo_partition_key(range),
                                 .is_claimed = true,
                                 .claim = m->writer.claims,
-                                .until = xcalloc(m->store.report_count + 1, sizeof *p.until)};
+                                .until = xcalloc(m->store.report_count + 1, sizeof *p.until),
+                                .builds = xcalloc(m->store.report_count + 1, sizeof *p.builds),
+                                .builds_count = m->store.report_count + 1};
     snprintf(p.source, sizeof p.source, "%s", range->source);
     snprintf(p.partition, sizeof p.partition, "%s", range->partition);
     for (size_t r = 0; r < m->store.report_count; r++)
@@ -139,14 +141,28 @@ static bool recover_of(const struct claims *c, const bson_t *ledger, struct err 
     return true;
 }
 
+/* Where the builds of a partition go. */
+struct taking {
+    const struct mongo_store *m;
+    struct build_stretches *builds;
+};
+
 /* Takes the builds that counted a partition. An entry is a path: geo, FROM, BUILD. */
 static bool take_build(void *context, const char *source, const char *partition, const char *report,
                        const char *entry, int64_t value)
 {
+    const struct taking *t = context;
     struct build_stretch s;
+    size_t list = 0;
     (void)source, (void)partition;
-    if (report[0] == '\0' && build_read(entry, value, &s))
-        builds_put(context, &s);
+    if (!build_read(entry, value, &s))
+        return true;
+    if (report[0] != '\0') {
+        while (strcmp(t->m->reports[list].name, report) != 0)
+            list++;
+        list++;
+    }
+    builds_put(&t->builds[list], &s);
     return true;
 }
 
@@ -166,8 +182,10 @@ static bool take_until(void *context, const bson_t *book)
         snprintf(path, sizeof path, "reports.%s.until", c->m->more[r].key);
         c->partitions[number - 1].until[r] = mongo_number_at(book, path, -1);
     }
-    if (number != 0)
-        mongo_read_entries(book, take_build, &c->partitions[number - 1].builds);
+    if (number != 0) {
+        struct taking t = {c->m, c->partitions[number - 1].builds};
+        mongo_read_entries(c->m, book, take_build, &t);
+    }
     return true;
 }
 

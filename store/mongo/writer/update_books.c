@@ -46,20 +46,20 @@ static void add_builds(struct update *u, bson_t *set, const struct range *range)
     char name[STORE_ENTRY_BYTES];
     struct build_stretch s;
     for (int k = 0; k < BUILD_COUNT; k++) {
-        if (builds_after(&p->builds, range, (enum build_kind)k, &s))
+        if (builds_after(&p->builds[0], range, (enum build_kind)k, &s))
             mongo_set_entry(set, NULL, build_entry(&s, name), s.to);
     }
 }
 
-/* The opposite of add_builds(). */
-static void take_builds(struct update *u, bson_t *set, const struct range *range)
+/* The opposite of add_builds(): of the source, whose `key` is NULL, or of a report that was backfilled. */
+static void take_builds(struct update *u, bson_t *set, const struct range *range, const char *key,
+                        const struct build_stretches *all)
 {
-    const struct build_stretches *all = &mongo_own_partition(u->m, range)->builds;
     char name[STORE_ENTRY_BYTES];
     for (size_t i = 0; i < all->count; i++) {
         const struct build_stretch *s = &all->list[i];
         if (s->to > range->to)
-            mongo_set_entry(s->from < range->to ? set : &u->unset, NULL, build_entry(s, name), range->to);
+            mongo_set_entry(s->from < range->to ? set : &u->unset, key, build_entry(s, name), range->to);
     }
 }
 
@@ -122,6 +122,7 @@ static void backfill_books(struct update *u, const struct batch *batch)
 static void take_report_books(struct update *u, bson_t *set, const struct range *range, size_t report,
                               const struct books *books)
 {
+    const struct mongo_partition *p = mongo_own_partition(u->m, range);
     const char *key = u->m->more[report].key;
     char path[MONGO_NAME_BYTES + 16];
     if (u->m->batch.taken[report]) {
@@ -129,7 +130,8 @@ static void take_report_books(struct update *u, bson_t *set, const struct range 
             add_entry(&u->inc, key, books_report_name(i),
                       -books->entries[BOOK_SOURCE_COUNT + report * BOOK_REPORT_COUNT + (size_t)i]);
         mongo_set_entry(set, key, "until", range->to);
-    } else if (mongo_own_partition(u->m, range)->until[report] >= 0) {
+        take_builds(u, set, range, key, &p->builds[1 + report]);
+    } else if (p->until[report] >= 0) {
         bson_t none = BSON_INITIALIZER;
         snprintf(path, sizeof path, "reports.%s", key);
         BSON_APPEND_DOCUMENT(set, path, &none);
@@ -152,7 +154,7 @@ static void take_books(struct update *u, const struct range *range, const struct
             take_report_books(u, &set, range, r, books);
         if (range->latest_from >= 0)
             mongo_set_entry(&set, NULL, store_latest_entry(range, latest), range->to);
-        take_builds(u, &set, range);
+        take_builds(u, &set, range, NULL, &mongo_own_partition(u->m, range)->builds[0]);
     }
     end_books(u, range, &set);
     bson_destroy(&set);
