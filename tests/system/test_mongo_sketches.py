@@ -49,8 +49,8 @@ http: {{listen: "127.0.0.1:0"}}
 
 def events_of(rolls, count, begin, end):
     """Some numbers are negative."""
-    return sorted((at, path, -number if number and rolls.random() < 0.1 else number, host)
-                  for at, path, number, host in draw(rolls, count, begin, end))
+    return sorted(((at, path, -number if number and rolls.random() < 0.1 else number, host)
+                   for at, path, number, host in draw(rolls, count, begin, end)), key=str)
 
 
 def lines_of(events):
@@ -270,7 +270,7 @@ class Exact(SketchCase):
     def test_days_of_hours_are_read_from_as_many_documents_as_counts(self):
         events = [(at + self.dice.randrange(60) * DAY, "/a", *more)
                   for at, _, *more in events_of(self.dice, LINES // 4, BEGIN, BEGIN + DAY)]
-        self.write("a.log", lines_of(sorted(events)))
+        self.write("a.log", lines_of(sorted(events, key=str)))
         self.count_into(self.store, "a.log")
         read = {}
         for measure in "hits", "p99(latency)":
@@ -437,7 +437,7 @@ class Expiry(SketchCase):
         events = [(now - self.dice.randrange(back), *more)
                   for back in (HOUR, 6 * HOUR, 5 * DAY, 60 * DAY, 99 * DAY)
                   for _, *more in events_of(self.dice, LINES // 10, *self.span)]
-        self.write("a.log", lines_of(sorted(events)))
+        self.write("a.log", lines_of(sorted(events, key=str)))
         self.write("tallyd.yaml", config(moments=False))
         for store in self.store, "sqlite:judge.db":
             self.write("tallyd.yaml", config(moments=False))
