@@ -49,9 +49,9 @@ bool store_housekeep(struct store *st, bool all, struct err *e) MUST_CHECK;
 
 /* Move the expiry watermarks to what reports keep at `now_ms`. Delete some of the buckets before them, for
  * little longer than STORE_EXPIRE_MS. The caller that admits events must read the watermarks before the next
- * batch. Expiry is irreversible: the caller takes `now_ms` from event_time.h. Unless `trusts_clock`, the
- * caller must also keep watermarks from leaping. The store then moves the newest period of raw events by one
- * period at most. */
+ * batch. Expiry is irreversible: the caller takes `now_ms` from daemon/count/event_time.h. Unless
+ * `trusts_clock`, the caller must also keep watermarks from leaping. The store then moves the newest period
+ * of raw events by one period at most. */
 #define STORE_EXPIRE_MS 30
 bool store_expire(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
                   struct err *e) MUST_CHECK;

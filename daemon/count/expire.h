@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "store/event_time.h"
+#include "daemon/count/event_time.h"
 #include "store/reader.h"
 
 #include <stdatomic.h>

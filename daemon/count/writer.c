@@ -3,9 +3,9 @@
 #include "aggregate/keep.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/count/event_time.h"
 #include "daemon/count/expire.h"
 #include "store/common/watermarks.h"
-#include "store/event_time.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Expiry watermarks: moved by a clock that leaps, damaged, or of many reports. */
 #include "base/clock.h"
+#include "daemon/count/event_time.h"
 #include "daemon/count/writer.h"
 #include "store/backend/backend.h"
-#include "store/event_time.h"
 #include "store/mongo/wire/client.h"
 #include "tests/support/expiring.h"
 

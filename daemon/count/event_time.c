@@ -1,4 +1,4 @@
-#include "store/event_time.h"
+#include "daemon/count/event_time.h"
 
 #include "base/check.h"
 #include "store/reader.h"
