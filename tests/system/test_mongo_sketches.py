@@ -202,6 +202,18 @@ class SketchCase(MongoCase, DaemonCase):
         self.write("tallyd.yaml", whole)
         return expected
 
+    def import_at_once_killed(self, *names):
+        """Imports of several files at once, each begun again when it dies."""
+        waiting = list(names)
+        while waiting:
+            places = {name: draw_death(self.dice, failpoints("mongo."), 4) for name in waiting}
+            writers = {name: self.start("import", "-c", "tallyd.yaml", "--decode", "logfmt", "--store", self.store, name,
+                                        env=dying_at(place)) for name, place in places.items()}
+            for name, writer in writers.items():
+                self.end(writer, EX_OK, KILLED)
+                if writer.returncode == EX_OK:
+                    waiting.remove(name)
+
 
 class Exact(SketchCase):
     def import_killed(self, name):
@@ -237,15 +249,7 @@ class Exact(SketchCase):
         parts = [events_of(self.dice, LINES // 2, *self.span) for _ in range(2)]
         for name, part in zip("ab", parts):
             self.write(f"{name}.log", lines_of(part))
-        waiting = ["a.log", "b.log"]
-        while waiting:
-            deaths = {name: draw_death(self.dice, failpoints("mongo."), 4) for name in waiting}
-            writers = {name: self.start("import", "-c", "tallyd.yaml", "--decode", "logfmt", "--store", self.store, name,
-                                        env=dying_at(place)) for name, place in deaths.items()}
-            for name, writer in writers.items():
-                self.end(writer, EX_OK, KILLED)
-                if writer.returncode == EX_OK:
-                    waiting.remove(name)
+        self.import_at_once_killed("a.log", "b.log")
         events = sum(parts, [])
         self.check_documents(events)
         self.verify("a.log", "b.log")
@@ -388,15 +392,7 @@ store: {validation: error}
         self.count_into(self.store, "all.log")
         expected = self.state()
         self.anew()
-        waiting = ["a.log", "b.log"]
-        while waiting:
-            places = {name: draw_death(self.dice, failpoints("mongo."), 4) for name in waiting}
-            writers = {name: self.start("import", "-c", "tallyd.yaml", "--decode", "logfmt", "--store", self.store, name,
-                                        env=dying_at(place)) for name, place in places.items()}
-            for name, writer in writers.items():
-                self.end(writer, EX_OK, KILLED)
-                if writer.returncode == EX_OK:
-                    waiting.remove(name)
+        self.import_at_once_killed("a.log", "b.log")
         self.assertEqual(expected, self.state())
         for span in SPANS_OF_DISTINCT:
             self.check_size(span)
@@ -475,7 +471,9 @@ class Expiry(SketchCase):
         self.write("tallyd.yaml", f"sources: {{a: {{path: a.log, decode: [logfmt]}}}}\n{only}\nstore: {{validation: error}}\n".encode())
         self.count_into(self.store, "a.log")
         self.tallyd("job", "run", "expire", "-c", "tallyd.yaml", "--store", self.store)
-        gone = self.base.reports.find_one({"_id": "only"})["expired"]["minute"]
+        report = self.base.reports.find_one({"_id": "only"})
+        self.assertNotIn("swept", report)  # an update that removes nothing has an empty $unset, which older servers refuse
+        gone = report["expired"]["minute"]
         for kind in "latency.hour", "visitors.minute":
             self.assertEqual(0, self.base[f"only.{kind}"].count_documents({"metadata.date": {"$lt": gone}}))
             self.assertGreater(self.base[f"only.{kind}"].count_documents({}), 0)
