@@ -243,6 +243,21 @@ class Rankings(TopCase):
             # Windows that begin within an hour, or overlap, are scanned.
             self.assertEqual([scanned[:len(hits)]], self.greatest(k, start=first + 3660, end=first + 3660, step=3600), k)
 
+    def test_a_ranking_with_the_date_of_another_is_scanned(self):
+        """Both together are longer than the one that was asked for."""
+        hours = [BEGIN + number * HOUR for number in range(2)]
+        self.count_events([Event(hour + HOUR / 2, "GET", f"/{page}", 1) for hour in hours for page in range(60)])
+        self.rank()
+        self.serve()
+        first = int(hours[0].replace(tzinfo=datetime.timezone.utc).timestamp())
+        times = {"start": first + 3600, "end": first + 2 * 3600, "step": 3600}
+        before = self.greatest(1, **times)
+        done = self.base["pages.top"].update_one({"_id": f"hour/{hours[0]:%Y%m%d%H}"}, {"$set": {"metadata.date": hours[1]}},
+                                                 bypass_document_validation=True)
+        self.assertEqual(1, done.modified_count)
+        self.assertEqual([[1], [1]], before)
+        self.assertEqual(before, self.greatest(1, **times))
+
     def test_topk_does_not_know_equals_beyond_a_ranking(self):
         """A hundred series equal the k-th one, and topk takes the first by labels among them."""
         at = BEGIN + HOUR / 2
