@@ -13,6 +13,7 @@
 #define BAR_COLUMNS  10
 #define CHART_ROWS   5
 #define LEVELS       8 /* levels of a block character */
+#define NOTES_MAX    2 /* of an answer: estimates, and what a report did not count */
 
 enum style { PLAIN, BOLD, FAINT, BAD, GOOD, STYLE_COUNT };
 
@@ -134,8 +135,13 @@ static void draw_head(struct frame *f, const struct live *l)
         put(f, BAD, f->view->error != NULL ? f->view->error : trouble);
         end_line(f);
     }
-    if (live_text(l->total, "notes.0", NULL) != NULL) {
-        put(f, FAINT, live_text(l->total, "notes.0", NULL));
+    for (int i = 0; i < NOTES_MAX; i++) {
+        char path[16];
+        snprintf(path, sizeof path, "notes.%d", i);
+        const char *note = live_text(l->total, path, NULL);
+        if (note == NULL)
+            break;
+        put(f, FAINT, note);
         end_line(f);
     }
 }

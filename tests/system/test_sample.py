@@ -194,6 +194,20 @@ class Served(SampleCase, DaemonCase):
         self.stop()
         self.check_sampled(a, config="run.yaml")
 
+    def test_top_shows_all_notes(self):
+        """Its figures are estimates, and the report was configured when the file was counted already."""
+        self.write("alone.yaml", ALONE)
+        now = int(time.time()) // 60 - 29453760 - 30
+        self.write("a.log", log(self.dice, 100, (now, now + 20), 6))
+        self.tallyd("import", "-q", "-c", "alone.yaml", "a.log")
+        self.write("run.yaml", (CONFIG + "sources: {a: {path: a.log}}\nhttp: {listen: '127.0.0.1:0'}\n").encode())
+        self.launch("-c", "run.yaml")
+        notes = self.ask("/api/v1/query", report="few", **{"from": "-1h"})["notes"]
+        self.assertEqual(2, len(notes), notes)
+        said = [line for line in self.tallyd("top", "--url", self.url, "--report", "few").splitlines() if line.startswith("few ")]
+        self.assertEqual(2, len(said), said)
+        self.assertEqual([note[:len(line)] for note, line in zip(notes, said)], said)  # a terminal has 80 columns
+
     def check_answers(self, a):
         expected = self.expected(a, self.source())
         hits = sum(cell[0] for cell in expected["few"].values())

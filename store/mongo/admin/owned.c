@@ -1,4 +1,5 @@
 /* Finds tallyd's collections, by their names and by `reports`, and deletes them. */
+#include "base/log.h"
 #include "base/mem.h"
 #include "store/mongo/admin/copy.h"
 #include "store/mongo/admin/dump.h"
@@ -27,14 +28,20 @@ bool mongo_is_raw(const struct mongo_place *place)
 
 static bool take_key(void *context, const bson_t *document)
 {
+    char quoted_key[LOG_QUOTE_BYTES], quoted[LOG_QUOTE_BYTES];
     const char *key = mongo_text_at(document, "_id");
     struct report r;
-    struct err ignored;
+    struct err e;
     if (key[0] == '\0')
         return true;
     text_printf(context, "\n%s\n", key);
-    if (!mongo_read_report(document, &r, &ignored))
+    if (!mongo_read_report(document, &r, &e)) {
+        log_warn(
+            "report_unreadable",
+            "report=%s error=%s next=\"leaving its histograms and distinct counts alone, if it has some\"",
+            log_quote(key, quoted_key), log_quote(e.text, quoted));
         return true;
+    }
     for (size_t i = 0; i < r.sketch_count; i++)
         text_printf(context, "\n%s.%s\n", key, report_sketched(&r, i)->name);
     report_fini(&r);

@@ -9,8 +9,9 @@
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
+#include <errno.h>
 #include <stdio.h>
-#include <unistd.h>
+#include <time.h>
 
 #define JOB_ID_BYTES (MONGO_NAME_BYTES + 16)
 
@@ -20,6 +21,12 @@ struct drop {
     char key[MONGO_NAME_BYTES];
 };
 
+static bool refuse_absent(const struct drop *d, const char *name, int generation, struct err *e)
+{
+    return err_set(e, EX_NOINPUT, "%s has no generation %d of report \"%s\"", mongo_client_name(d->m->client),
+                   generation, name);
+}
+
 static bool find_report(struct drop *d, const char *name, int generation, struct err *e)
 {
     struct mongo_found_report found;
@@ -27,11 +34,12 @@ static bool find_report(struct drop *d, const char *name, int generation, struct
     if (!mongo_find_report(d->m, name, generation, &found, e))
         return false;
     if (found.count == 0)
-        return err_set(e, EX_NOINPUT, "%s has no generation %d of report \"%s\"",
-                       mongo_client_name(d->m->client), generation, name);
+        return refuse_absent(d, name, generation, e);
     memcpy(d->key, found.key, sizeof d->key);
-    bool good = mongo_read_document(d->m->client, MONGO_REPORTS, d->key, &document, e) &&
-                mongo_read_report(&document, &d->report, e);
+    bool good = mongo_read_document(d->m->client, MONGO_REPORTS, d->key, &document, e);
+    if (good && bson_empty(&document)) /* it was dropped meanwhile */
+        good = refuse_absent(d, name, generation, e);
+    good = good && mongo_read_report(&document, &d->report, e);
     bson_destroy(&document);
     return good;
 }
@@ -171,13 +179,21 @@ static bool delete_books(const struct drop *d, struct err *e)
     return good;
 }
 
+/* Wait until every reader knows the mark: a scan that sees a dropped collection looks at the mark after that.
+ * A signal does not shorten it. */
+static void let_readers_know(void)
+{
+    struct timespec left = {.tv_sec = MONGO_KNOWN_MS / 1000, .tv_nsec = MONGO_KNOWN_MS % 1000 * 1000000L};
+    while (nanosleep(&left, &left) != 0)
+        ASSERT(errno == EINTR);
+}
+
 static bool drop_all(const struct drop *d, struct err *e)
 {
     char name[MONGO_NAME_BYTES];
     bool good = mark(d, e);
     if (good)
-        usleep(MONGO_KNOWN_MS *
-               1000); /* a scan that sees a dropped collection looks at the mark after that */
+        let_readers_know();
     for (size_t n = 0; good && collection_at(d, n, name); n++) {
         failpoint(FAILPOINT_DROP_COLLECTION);
         good = drop_collection(d, name, e);

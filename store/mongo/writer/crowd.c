@@ -16,7 +16,7 @@
 #define CHUNK_BYTES ((size_t)256 << 10)
 #define PAGE        50 /* documents read at a time; each has at most some 250 KiB */
 
-/* Further checks come at the next step. */
+/* Further checks come at the next step; after the last one, when the texts have come to it again. */
 #define CHECKS_MAX 10000
 
 /* What this writer has written into a document. */
@@ -80,13 +80,17 @@ static struct mongo_crowd_slot *take_slot(struct mongo_store *m, const struct mo
     return slot;
 }
 
-/* Documents of shorter periods are written for too short a time by too few writers. */
-static void check_later(struct mongo_crowd *c, const struct mongo_counted *where)
+/* Documents of shorter periods are written for too short a time by too few writers. False: there are too many
+ * checks already. */
+static bool check_later(struct mongo_crowd *c, const struct mongo_counted *where)
 {
-    if (where->kind->span < SPAN_DAY || c->check_count == CHECKS_MAX)
-        return;
+    if (where->kind->span < SPAN_DAY)
+        return true;
+    if (c->check_count == CHECKS_MAX)
+        return false;
     c->checks = xgrow(c->checks, &c->check_capacity, c->check_count + 1, sizeof *c->checks);
     c->checks[c->check_count++] = *where;
+    return true;
 }
 
 /* Has a count of entries come to one of the steps? */
@@ -115,8 +119,8 @@ bool mongo_crowd_note(struct mongo_store *m, const struct mongo_counted *where, 
     if (d->mask == DISTINCT_MANY)
         slot->own.mask = DISTINCT_MANY;
     const bool is_many = slot->own.mask == DISTINCT_MANY;
-    if (is_many || reaches_step(before, slot->own.count))
-        check_later(c, where);
+    if ((is_many || reaches_step(before, slot->own.count)) && !check_later(c, where) && is_many)
+        slot->own = (struct distinct){0}; /* its texts are counted anew, so that a check comes */
     return is_many;
 }
 

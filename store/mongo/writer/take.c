@@ -87,7 +87,7 @@ static bool refuse_generation(struct mongo_store *m, const char *key, struct err
     bson_t document;
     bool good = mongo_read_document(m->client, MONGO_REPORTS, key, &document, e);
     if (good) {
-        const char *name = mongo_text_at(&document, "name");
+        const char *name = bson_empty(&document) ? key : mongo_text_at(&document, "name");
         err_set(e, EX_CONFIG,
                 "it was counted in %s~%" PRId64
                 ", a generation that counts no more: `tallyd forget %s~%" PRId64
