@@ -74,9 +74,9 @@ static void add_histogram(const struct schema *s, bson_t *to, const char *name, 
     if (m->is_fraction)
         add_type(&members, "micros", "long");
     add_type(&members, "count", "long");
-    add_type(&members, "zero", "long");
-    add_numbers(s, &members, "buckets", "long");
-    add_numbers(s, &members, "negative", "long");
+    add_type(&members, MONGO_ZERO, "long");
+    add_numbers(s, &members, MONGO_BUCKETS, "long");
+    add_numbers(s, &members, MONGO_NEGATIVE, "long");
     end_object(to, &of, &members);
 }
 

@@ -4,10 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ZERO     "zero"
-#define BUCKETS  "buckets"
-#define NEGATIVE "negative"
-
 /* ---- histograms */
 
 static void add_bucket(bson_t *inc, const char *path, const struct histogram_bucket *b, bool takes)
@@ -15,11 +11,11 @@ static void add_bucket(bson_t *inc, const char *path, const struct histogram_buc
     char name[256];
     const int64_t count = takes ? -b->count : b->count;
     if (b->slot == 0)
-        snprintf(name, sizeof name, "%s." ZERO, path);
+        snprintf(name, sizeof name, "%s." MONGO_ZERO, path);
     else if (b->slot > 0)
-        snprintf(name, sizeof name, "%s." BUCKETS ".%" PRId32, path, b->slot - HISTOGRAM_SLOT_OF_ONE);
+        snprintf(name, sizeof name, "%s." MONGO_BUCKETS ".%" PRId32, path, b->slot - HISTOGRAM_SLOT_OF_ONE);
     else
-        snprintf(name, sizeof name, "%s." NEGATIVE ".%" PRId32, path, -b->slot - HISTOGRAM_SLOT_OF_ONE);
+        snprintf(name, sizeof name, "%s." MONGO_NEGATIVE ".%" PRId32, path, -b->slot - HISTOGRAM_SLOT_OF_ONE);
     bson_append_int64(inc, name, -1, count);
 }
 
@@ -31,10 +27,9 @@ void mongo_add_histogram(bson_t *inc, const char *path, const struct histogram *
         add_bucket(inc, path, &b, takes);
 }
 
-/* Adds a slot's count; false: there is no such slot, or no such count. */
-static bool read_count(struct histogram *h, struct arena *arena, int64_t slot, const bson_iter_t *count)
+/* Adds the count of a slot. */
+static bool take_count(struct histogram *h, struct arena *arena, int64_t slot, int64_t n)
 {
-    const int64_t n = bson_iter_as_int64(count);
     if (slot <= -HISTOGRAM_SLOTS || slot >= HISTOGRAM_SLOTS || n < 0)
         return false;
     if (n > 0)
@@ -42,35 +37,19 @@ static bool read_count(struct histogram *h, struct arena *arena, int64_t slot, c
     return true;
 }
 
-/* Reads `buckets`, or `negative` with sign -1. */
-static bool read_buckets(struct histogram *h, struct arena *arena, int sign, const bson_iter_t *value)
+static bool is_index(int64_t index)
 {
-    bson_iter_t at;
-    char *end;
-    if (!BSON_ITER_HOLDS_DOCUMENT(value) || !bson_iter_recurse(value, &at))
-        return false;
-    while (bson_iter_next(&at)) {
-        const long index = strtol(bson_iter_key(&at), &end, 10);
-        if (*end != '\0' || index <= -HISTOGRAM_SLOT_OF_ONE || index >= HISTOGRAM_SLOTS ||
-            !read_count(h, arena, sign * (index + HISTOGRAM_SLOT_OF_ONE), &at))
-            return false;
-    }
-    return true;
+    return index > -HISTOGRAM_SLOT_OF_ONE && index < HISTOGRAM_SLOTS;
 }
 
-static bool read_histogram(struct histogram *h, struct arena *arena, bson_iter_t *at)
+static bool take_positive(union sketch *to, struct arena *arena, int64_t index, int64_t n)
 {
-    bool good = true;
-    while (good && bson_iter_next(at)) {
-        const char *name = bson_iter_key(at);
-        if (strcmp(name, ZERO) == 0)
-            good = read_count(h, arena, 0, at);
-        else if (strcmp(name, BUCKETS) == 0)
-            good = read_buckets(h, arena, 1, at);
-        else if (strcmp(name, NEGATIVE) == 0)
-            good = read_buckets(h, arena, -1, at);
-    }
-    return good;
+    return is_index(index) && take_count(&to->histogram, arena, index + HISTOGRAM_SLOT_OF_ONE, n);
+}
+
+static bool take_negative(union sketch *to, struct arena *arena, int64_t index, int64_t n)
+{
+    return is_index(index) && take_count(&to->histogram, arena, -(index + HISTOGRAM_SLOT_OF_ONE), n);
 }
 
 /* ---- distinct counts */
@@ -97,58 +76,66 @@ void mongo_add_distinct(bson_t *max, const char *path, const struct distinct *d,
     }
 }
 
-static bool read_entries(struct distinct *d, struct arena *arena, const bson_iter_t *value)
+static bool take_entry(union sketch *to, struct arena *arena, int64_t bits, int64_t rank)
 {
-    bson_iter_t at;
-    char *end;
-    if (!BSON_ITER_HOLDS_DOCUMENT(value) || !bson_iter_recurse(value, &at))
+    if (bits < 0 || bits >> DISTINCT_ENTRY_BITS != 0 || rank < 0 || rank > 63 ||
+        !distinct_entry_is_valid((uint64_t)(bits << 6 | rank)))
         return false;
-    while (bson_iter_next(&at)) {
-        const uint64_t bits = strtoull(bson_iter_key(&at), &end, 16),
-                       rank = (uint64_t)bson_iter_as_int64(&at);
-        if (*end != '\0' || bits >> DISTINCT_ENTRY_BITS != 0 || rank > 63 ||
-            !distinct_entry_is_valid(bits << 6 | rank))
-            return false;
-        distinct_add_entry(d, arena, (uint32_t)(bits << 6 | rank));
-    }
+    distinct_add_entry(&to->distinct, arena, (uint32_t)(bits << 6 | rank));
     return true;
 }
 
-static bool read_registers(struct distinct *d, struct arena *arena, const bson_iter_t *value)
+static bool take_register(union sketch *to, struct arena *arena, int64_t number, int64_t rank)
 {
-    bson_iter_t at;
-    char *end;
-    if (!BSON_ITER_HOLDS_DOCUMENT(value) || !bson_iter_recurse(value, &at))
-        return false;
-    while (bson_iter_next(&at)) {
-        const long number = strtol(bson_iter_key(&at), &end, 10);
-        if (*end != '\0' || !distinct_add_register(d, arena, number, bson_iter_as_int64(&at)))
-            return false;
-    }
-    return true;
-}
-
-static bool read_distinct(struct distinct *d, struct arena *arena, bson_iter_t *at)
-{
-    bool good = true;
-    while (good && bson_iter_next(at)) {
-        const char *name = bson_iter_key(at);
-        if (strcmp(name, MONGO_ENTRIES) == 0)
-            good = read_entries(d, arena, at);
-        else if (strcmp(name, MONGO_REGISTERS) == 0)
-            good = read_registers(d, arena, at);
-    }
-    return good;
+    return distinct_add_register(&to->distinct, arena, number, rank);
 }
 
 /* ---- either */
 
+/* A member that is a document of numbers. Its keys are numbers to this base; `take` takes one of them, or
+ * returns false: there is no such key, or no such number. */
+static const struct members {
+    const char *name;
+    enum measure_kind kind;
+    int base;
+    bool (*take)(union sketch *to, struct arena *arena, int64_t key, int64_t number);
+} all_members[] = {{MONGO_BUCKETS, MEASURE_HISTOGRAM, 10, take_positive},
+                   {MONGO_NEGATIVE, MEASURE_HISTOGRAM, 10, take_negative},
+                   {MONGO_ENTRIES, MEASURE_DISTINCT, 16, take_entry},
+                   {MONGO_REGISTERS, MEASURE_DISTINCT, 10, take_register}};
+
+static bool read_members(const struct members *of, const bson_iter_t *value, union sketch *to,
+                         struct arena *arena)
+{
+    bson_iter_t at;
+    char *end;
+    if (!BSON_ITER_HOLDS_DOCUMENT(value) || !bson_iter_recurse(value, &at))
+        return false;
+    while (bson_iter_next(&at)) {
+        const char *name = bson_iter_key(&at);
+        const int64_t key = strtoll(name, &end, of->base);
+        if (end == name || *end != '\0' || !BSON_ITER_HOLDS_NUMBER(&at) ||
+            !of->take(to, arena, key, bson_iter_as_int64(&at)))
+            return false;
+    }
+    return true;
+}
+
 bool mongo_merge_sketch(const struct measure *m, struct slice value, union sketch *to, struct arena *arena)
 {
     bson_iter_t at;
-    return bson_iter_init_from_data(&at, (const uint8_t *)value.ptr, value.len) &&
-           (m->kind == MEASURE_HISTOGRAM ? read_histogram(&to->histogram, arena, &at)
-                                         : read_distinct(&to->distinct, arena, &at));
+    bool good = bson_iter_init_from_data(&at, (const uint8_t *)value.ptr, value.len);
+    while (good && bson_iter_next(&at)) {
+        const char *name = bson_iter_key(&at);
+        if (m->kind == MEASURE_HISTOGRAM && strcmp(name, MONGO_ZERO) == 0)
+            good =
+                BSON_ITER_HOLDS_NUMBER(&at) && take_count(&to->histogram, arena, 0, bson_iter_as_int64(&at));
+        for (size_t i = 0; good && i < COUNT_OF(all_members); i++) {
+            if (m->kind == all_members[i].kind && strcmp(name, all_members[i].name) == 0)
+                good = read_members(&all_members[i], &at, to, arena);
+        }
+    }
+    return good;
 }
 
 bool mongo_read_sketch(const struct measure *m, struct slice value, struct sketch_work *work,

@@ -16,6 +16,9 @@
 
 #include <bson/bson.h>
 
+#define MONGO_ZERO      "zero"
+#define MONGO_BUCKETS   "buckets"
+#define MONGO_NEGATIVE  "negative"
 #define MONGO_ENTRIES   "entries"
 #define MONGO_REGISTERS "registers"
 
