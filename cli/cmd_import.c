@@ -147,10 +147,10 @@ static bool judge(struct import *im, struct source *src, const struct decode *de
 }
 
 /* Say if the fields of the first line are most likely moved. */
-static void look_at_first(const struct import *im, const struct source *src, const struct decode *decode)
+static void look_at_first(const struct source *src, const struct decode *decode)
 {
     struct text fits = {0};
-    if (judge_moved(src, decode, (size_t)im->config->limits.line_max, &fits))
+    if (judge_moved(src, decode, &fits))
         fprintf(stderr,
                 "tallyd import: %s: the fields of its first line are most likely moved, as `tallyd explain` "
                 "shows; would fit: "
@@ -224,7 +224,7 @@ static bool import_file(struct import *im, const char *path, struct err *e)
         source_close(&src);
         return false;
     }
-    look_at_first(im, &src, decode);
+    look_at_first(&src, decode);
     setup_constants(im->config, path, NULL, &constants);
     pipeline_set_decode(im->pipeline, decode, &constants, im->dry_run ? NULL : setup_raw(im->config, path));
     progress_bar_init(&im->bar, path, input_raw_size(src.in), &clock_system, im->quiet);

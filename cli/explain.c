@@ -68,7 +68,7 @@ static void print(struct explained *a, struct text *out)
     if (a->ev == NULL && !a->is_directive && a->part == 1 &&
         fit_reject(x->fit, x->decode, a->line, a->why.reason, &found))
         a->fits = &found;
-    if (a->ev != NULL && fit_moved(x->fit, x->decode, a->line, &found))
+    if (a->ev != NULL && fit_moved(x->decode, a->line, &found))
         a->fits = &found;
     if (a->by->json)
         explain_json(a, out);

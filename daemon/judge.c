@@ -105,18 +105,15 @@ bool judge_lines(struct reader *rd, const struct decode *d, size_t line_max, boo
     return good;
 }
 
-bool judge_moved(const struct source *src, const struct decode *d, size_t line_max, struct text *fits)
+bool judge_moved(const struct source *src, const struct decode *d, struct text *fits)
 {
     struct slice bytes = reader_peek(src->reader, input_is_regular(src->in) ? SECOND_BYTES : 1);
-    const char *newline = memchr(bytes.ptr, '\n', bytes.len);
     struct fit_format found = {0};
-    struct fit *fit = fit_new(line_max);
-    bool is_moved =
-        newline != NULL && fit_moved(fit, d, slice_of(bytes.ptr, (size_t)(newline - bytes.ptr)), &found);
+    bool has_line = bytes.len > 0 && memchr(bytes.ptr, '\n', bytes.len) != NULL;
+    bool is_moved = has_line && fit_moved(d, slice_cut(&bytes, '\n'), &found);
     if (is_moved)
         fit_print(&found, fits);
     text_fini(&found.steps);
-    fit_free(fit);
     return is_moved;
 }
 

@@ -21,7 +21,7 @@ bool judge_lines(struct reader *rd, const struct decode *d, size_t line_max, boo
                  struct err *e) MUST_CHECK;
 /* Does `d` read the first line, but most likely with its fields moved (fit_moved())? Then `fits` gets the
  * format that would fit. Pre: as reader_peek(). */
-bool judge_moved(const struct source *src, const struct decode *d, size_t line_max, struct text *fits);
+bool judge_moved(const struct source *src, const struct decode *d, struct text *fits);
 /* Judge the lines of a source, unless some of its lines were parsed before: so say the books of `books` and
  * `more` (NULL: no further ones). */
 bool judge_source(const struct source *src, const struct decode *d, size_t line_max, bool takes_last,

@@ -55,19 +55,6 @@ void rejects_note(struct rejects *rj, const struct decode *decode, const struct 
     pthread_mutex_unlock(&rj->lock);
 }
 
-bool rejects_find_moved(struct rejects *rj, const struct decode *decode, struct slice line, struct text *fits)
-{
-    struct fit_format found = {0};
-    pthread_mutex_lock(&rj->lock);
-    bool is_moved = line.len <= REJECTS_FIT_BYTES && fit_moved(rj->fit, decode, line, &found);
-    pthread_mutex_unlock(&rj->lock);
-    text_clear(fits);
-    if (is_moved)
-        fit_print(&found, fits);
-    text_fini(&found.steps);
-    return is_moved;
-}
-
 static void write_sample(const struct rejects_sample *s, struct text *out)
 {
     char at[CIVIL_ISO_BYTES];

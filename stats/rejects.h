@@ -1,6 +1,5 @@
 /* rejects.h - the newest samples of records that were rejected, with the format that would fit each. The
- * ingest threads of a daemon note them; /api/v1/rejects shows them. The same finder of formats looks at lines
- * that are read, but perhaps wrongly.
+ * ingest threads of a daemon note them; /api/v1/rejects shows them.
  *
  * Limits : REJECTS_EACH samples of a reason, each of at most REJECTS_LINE_BYTES of its line. An older sample
  *          gives way. Fits are only looked for in records of up to REJECTS_FIT_BYTES.
@@ -43,10 +42,6 @@ void rejects_fini(struct rejects *rj);
  * topic, with RECORD_NO_PARTITION. Everything is copied. */
 void rejects_note(struct rejects *rj, const struct decode *decode, const struct record *r, struct slice bytes,
                   struct reject why);
-/* Does `decode` read a line, but most likely with its fields moved (fit_moved())? Then `fits` is replaced by
- * the format that would fit, as fit_print() has it. */
-bool rejects_find_moved(struct rejects *rj, const struct decode *decode, struct slice line,
-                        struct text *fits);
 /* Adds {"rejected":N,"reasons":[{"reason":"status","help":"…","records":N,"samples":[…]},…]}: reasons that
  * have records, samples newest first. `counts`: records rejected since the start, by reason. */
 void rejects_write(struct rejects *rj, const int64_t counts[REJECT_COUNT], struct text *out);

@@ -81,18 +81,20 @@ void feed_note_reject(struct feed *f, const struct decode *decode, const struct 
     rejects_note(f->shared->rejects, decode, r, bytes, why);
 }
 
-void feed_look_at_first(struct feed *f, const struct decode *decode, struct slice bytes, const char *label)
+void feed_look_at_first(const struct decode *decode, struct slice bytes, const char *label)
 {
     char quoted_label[LOG_QUOTE_BYTES], quoted_fits[LOG_QUOTE_BYTES];
     struct text fits = {0};
-    const char *newline = memchr(bytes.ptr, '\n', bytes.len);
-    if (newline != NULL)
-        bytes.len = (size_t)(newline - bytes.ptr);
-    if (rejects_find_moved(f->shared->rejects, decode, bytes, &fits))
+    struct fit_format found = {0};
+    struct slice line = slice_cut(&bytes, '\n');
+    if (line.len <= REJECTS_FIT_BYTES && fit_moved(decode, line, &found)) {
+        fit_print(&found, &fits);
         log_limited(LOG_LEVEL_WARN, "fields_moved",
                     "source=%s decode=%s fits=%s next=\"counting it all the same\"",
                     log_quote(label, quoted_label), clf_format_name(decode->steps[0].format),
                     log_quote(fits.ptr, quoted_fits));
+    }
+    text_fini(&found.steps);
     text_fini(&fits);
 }
 

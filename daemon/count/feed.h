@@ -71,7 +71,7 @@ void feed_note_reject(struct feed *f, const struct decode *decode, const struct 
                       struct reject why);
 /* Warn if `decode` reads the first line of `bytes`, but most likely with its fields moved. A feed looks so at
  * the first line of each file and partition that it begins to read. `label`: where the line is from. */
-void feed_look_at_first(struct feed *f, const struct decode *decode, struct slice bytes, const char *label);
+void feed_look_at_first(const struct decode *decode, struct slice bytes, const char *label);
 /* Seal the open batch if it is due. False: the writer has failed. */
 bool feed_seal_if_due(struct feed *f, int64_t now_ms) MUST_CHECK;
 /* Seal the open batch, and wait until it is durable. False: it was not by until_ms (monotonic), or never will

@@ -168,8 +168,7 @@ static void count_block(struct follow *fo, struct followed *f, int64_t at_ms)
     feed_count_by(&fo->feed, f->of->chain, f->index);
     chain_set_constants(f->of->chain, f->handed != NULL ? &f->handed->constants : &f->constants);
     if (f->consumed == 0)
-        feed_look_at_first(&fo->feed, &f->of->config->decode, slice_of(fo->block.data, fo->block.len),
-                           f->range.label);
+        feed_look_at_first(&f->of->config->decode, slice_of(fo->block.data, fo->block.len), f->range.label);
     lane_block(&fo->feed.lane, f->of->chain, &fo->block, fo->feed.shared->line_max);
     struct books *books = &fo->feed.open.books[f->index];
     int64_t before = books->entries[BOOK_CONSUMED];

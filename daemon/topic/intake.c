@@ -223,8 +223,7 @@ static bool begin_run(struct intake *in, struct partition *p, rd_kafka_message_t
     in->current_decoder = chain_decoder(in->chains[p->topic - in->topics]);
     shard_set_source(in->feed.lane.shard, feed_range(in, in->current), &p->topic->config->raw);
     if (!p->was_seen && m->payload != NULL)
-        feed_look_at_first(&in->feed, &p->topic->config->decode, slice_of(m->payload, m->len),
-                           p->topic->name);
+        feed_look_at_first(&p->topic->config->decode, slice_of(m->payload, m->len), p->topic->name);
     p->was_seen = true;
     return true;
 }

@@ -214,13 +214,17 @@ bool fit_reject(struct fit *f, const struct decode *decode, struct slice line, e
     return may_help && fit_line(f, line, found) && !is_of(decode, found);
 }
 
-bool fit_moved(struct fit *f, const struct decode *decode, struct slice line, struct fit_format *found)
+bool fit_moved(const struct decode *decode, struct slice line, struct fit_format *found)
 {
     static const char *const fronts[] = {"vhost_combined", "apache:%v", "apache:%{", "nginx:$server_name",
                                          "nginx:$http_x"};
     const struct decode_step *s = &decode->steps[0];
+    struct shape shape = {0};
     bool is_front = false, is_named = s->kind == STEP_LINE && !s->is_compiled && s->format != CLF_AUTO;
-    if (decode->step_count != 1 || !is_named || !fit_line(f, line, found))
+    text_clear(&found->steps);
+    found->time[0] = '\0';
+    if (decode->step_count != 1 || !is_named || !shape_add(&shape, line) ||
+        !shape_format(&shape, true, &found->steps, &found->doubt))
         return false;
     for (size_t i = 0; i < COUNT_OF(fronts) && !is_front; i++)
         is_front = slice_begins(text_slice(&found->steps), slice_text(fronts[i]));

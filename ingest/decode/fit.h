@@ -44,6 +44,6 @@ bool fit_reject(struct fit *f, const struct decode *decode, struct slice line, e
                 struct fit_format *found);
 /* Finds another format of a line that `decode` read, if `decode` most likely took a text before the host for
  * the host: combined reads "www.example.org 10.0.0.1 - - […". False: there is none. */
-bool fit_moved(struct fit *f, const struct decode *decode, struct slice line, struct fit_format *found);
+bool fit_moved(const struct decode *decode, struct slice line, struct fit_format *found);
 /* Adds "json", or "apache:%v … (if …)", for a reader. */
 void fit_print(const struct fit_format *found, struct text *out);
