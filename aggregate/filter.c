@@ -13,20 +13,6 @@
 static const char *const op_texts[] = {
     [OP_EQ] = "=", [OP_NE] = "!=", [OP_LT] = "<", [OP_LE] = "<=", [OP_GT] = ">", [OP_GE] = ">="};
 
-/* Cuts `rest` at its first `byte`: returns what is before, leaves what is after. */
-static struct slice cut(struct slice *rest, char byte)
-{
-    const char *at = memchr(rest->ptr, byte, rest->len);
-    struct slice before = *rest;
-    if (at == NULL) {
-        *rest = slice_of(rest->ptr + rest->len, 0);
-        return before;
-    }
-    before.len = (size_t)(at - rest->ptr);
-    *rest = slice_of(at + 1, rest->len - before.len - 1);
-    return before;
-}
-
 static bool ends_with(struct slice text, struct slice tail)
 {
     return text.len >= tail.len &&
@@ -39,12 +25,12 @@ static bool matches(struct slice text, struct slice pattern)
 {
     if (memchr(pattern.ptr, '*', pattern.len) == NULL)
         return slice_equal(text, pattern);
-    struct slice head = cut(&pattern, '*');
+    struct slice head = slice_cut(&pattern, '*');
     if (text.len < head.len || memcmp(text.ptr, head.ptr, head.len) != 0)
         return false;
     text = slice_of(text.ptr + head.len, text.len - head.len);
     while (memchr(pattern.ptr, '*', pattern.len) != NULL) {
-        struct slice piece = cut(&pattern, '*');
+        struct slice piece = slice_cut(&pattern, '*');
         const char *at = memmem(text.ptr, text.len, piece.ptr, piece.len);
         if (at == NULL)
             return false;
@@ -58,7 +44,7 @@ static bool any_matches(const struct condition *c, struct slice text)
 {
     struct slice rest = slice_of(c->text, c->text_len);
     while (rest.len > 0) {
-        if (matches(text, cut(&rest, '|')))
+        if (matches(text, slice_cut(&rest, '|')))
             return true;
     }
     return false;
@@ -178,7 +164,7 @@ static bool parse_text(struct condition *c, struct slice operand, struct err *e)
     bool more = true;
     while (more) {
         more = memchr(rest.ptr, '|', rest.len) != NULL;
-        parts[count] = slice_trim(cut(&rest, '|'));
+        parts[count] = slice_trim(slice_cut(&rest, '|'));
         if (parts[count++].len == 0)
             return err_set(e, EX_CONFIG, "found %s, expected a text on each side of |",
                            suggest_quote(operand, quote));

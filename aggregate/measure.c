@@ -56,16 +56,10 @@ static enum measure_kind kind_of(struct slice function)
 /* Takes the text before the next comma off a list, without spaces around it. False: it is the last. */
 static bool take_item(struct slice *list, struct slice *item)
 {
-    const char *comma = list->len > 0 ? memchr(list->ptr, ',', list->len) : NULL;
-    size_t len = comma != NULL ? (size_t)(comma - list->ptr) : list->len, skip = 0;
-    const char *begin = list->ptr;
-    *list = slice_of(begin + len + (comma != NULL), list->len - len - (comma != NULL));
-    while (skip < len && begin[skip] == ' ')
-        skip++;
-    while (len > skip && begin[len - 1] == ' ')
-        len--;
-    *item = slice_of(begin + skip, len - skip);
-    return comma != NULL;
+    const size_t len = list->len;
+    struct slice before = slice_cut(list, ',');
+    *item = slice_trim(before);
+    return before.len < len;
 }
 
 /* Reads "path:2, host" in order of the names. False: *item is wrong, comes twice, or is one too many. */
@@ -132,7 +126,7 @@ static bool refuse_dimensions(struct slice expression, struct slice list, struct
 static bool is_cut(struct slice expression)
 {
     static const char begin[] = "distinct(";
-    return expression.len >= sizeof begin && memcmp(expression.ptr, begin, sizeof begin - 1) == 0 &&
+    return expression.len >= sizeof begin && slice_begins(expression, slice_text(begin)) &&
            expression.ptr[expression.len - 1] != ')';
 }
 
@@ -182,8 +176,7 @@ bool measure_parse(struct measure *m, struct slice expression, struct err *e)
 
 bool measure_is_sum(const struct measure *m)
 {
-    return m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM || m->kind == MEASURE_MEAN ||
-           measure_has_sketch(m);
+    return measure_is_scalable(m) || measure_has_sketch(m);
 }
 
 bool measure_is_additive(const struct measure *m)

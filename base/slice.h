@@ -79,6 +79,21 @@ static inline struct slice slice_trim(struct slice s)
     return s;
 }
 
+/* Cuts `rest` at its first `byte`: returns what is before it, leaves what is after it. Without that byte, it
+ * returns all and leaves nothing. */
+static inline struct slice slice_cut(struct slice *rest, char byte)
+{
+    const char *at = rest->len > 0 ? (const char *)memchr(rest->ptr, byte, rest->len) : NULL;
+    struct slice before = *rest;
+    if (at == NULL) {
+        *rest = slice_of(rest->ptr + rest->len, 0);
+        return before;
+    }
+    before.len = (size_t)(at - rest->ptr);
+    *rest = slice_of(at + 1, rest->len - before.len - 1);
+    return before;
+}
+
 /* The byte after the last one. An empty slice, whose pointer may be NULL, returns its pointer. */
 static inline const char *slice_end(struct slice s)
 {

@@ -11,12 +11,10 @@ static struct slice hosts_of(const char *text)
     const char *scheme = strstr(text, "://");
     const char *from = scheme != NULL ? scheme + 3 : text;
     size_t len = strcspn(from, "/?#");
-    for (size_t i = 0; i < len; i++) {
-        if (from[i] == '@') {
-            from += i + 1;
-            len -= i + 1;
-            i = (size_t)-1;
-        }
+    const char *at = memrchr(from, '@', len);
+    if (at != NULL) {
+        len -= (size_t)(at + 1 - from);
+        from = at + 1;
     }
     return slice_of(from, len);
 }
@@ -24,12 +22,7 @@ static struct slice hosts_of(const char *text)
 /* Cuts the first host from a list, without its port. */
 static struct slice next_host(struct slice *list)
 {
-    const char *comma = memchr(list->ptr, ',', list->len);
-    struct slice host = slice_of(list->ptr, comma != NULL ? (size_t)(comma - list->ptr) : list->len);
-    const size_t gone = host.len + (comma != NULL);
-    *list = slice_of(list->ptr + gone, list->len - gone);
-    while (host.len > 0 && *host.ptr == ' ')
-        host = slice_of(host.ptr + 1, host.len - 1);
+    struct slice host = slice_trim(slice_cut(list, ','));
     const char *end = host.len > 0 && *host.ptr == '[' ? memchr(host.ptr, ']', host.len) : NULL;
     if (end != NULL)
         return slice_of(host.ptr + 1, (size_t)(end - host.ptr) - 1);

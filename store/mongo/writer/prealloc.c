@@ -105,7 +105,7 @@ static void write_zeros(const struct mongo_store *m, size_t report, const struct
 {
     const struct report *r = &m->reports[report];
     for (size_t i = 0; i < r->measure_count; i++) {
-        const bool has_zero = measure_is_sum(&r->measures[i]) && !measure_has_sketch(&r->measures[i]);
+        const bool has_zero = measure_is_scalable(&r->measures[i]);
         for (int s = (int)k->span; has_zero && s >= (int)k->finest; s--) {
             char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
             snprintf(path, sizeof path, "%s%s", m->more[report].fields[i], mongo_member((enum span)s));
