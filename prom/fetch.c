@@ -439,14 +439,14 @@ static bool step_is_empty(const struct natives *all, const struct vector *v, siz
 /* Have the series from `first` on no events at the first step, or at one before a step with events? */
 static bool has_hole(const struct natives *all, const struct vector *v, size_t first)
 {
-    bool has_events = false;
+    bool was_empty = false;
     if (v->step_count == 0 || step_is_empty(all, v, first, 0))
         return true;
-    for (size_t step = v->step_count; step > 0; step--) {
-        bool is_empty = step_is_empty(all, v, first, step - 1);
-        if (is_empty && has_events)
+    for (size_t step = 1; step < v->step_count; step++) {
+        bool is_empty = step_is_empty(all, v, first, step);
+        if (was_empty && !is_empty)
             return true;
-        has_events = has_events || !is_empty;
+        was_empty = is_empty;
     }
     return false;
 }
@@ -463,7 +463,8 @@ static bool read_report(const struct reading *rd, struct select *select, size_t 
         good = select_label(select, METRIC_LABEL, slice_text(metric.name), &matches, e) &&
                (!matches || read_metric(*rd, select, report, &metric, out, e));
         rd->fetch->is_read[report] |= matches;
-        rd->fetch->has_holes[report] |= good && matches && has_hole(rd->fetch->natives, out, first);
+        if (good && matches && rd->fetch->step_ms > 0 && !rd->fetch->has_holes[report])
+            rd->fetch->has_holes[report] = has_hole(rd->fetch->natives, out, first);
     }
     return good;
 }

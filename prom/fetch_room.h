@@ -20,7 +20,8 @@ struct fetch {
     size_t step_count;
     int64_t start_ms, end_ms; /* first and last step of the whole question, of @ start() and @ end() */
     bool *is_read;            /* result, by report: one of its metrics was read */
-    bool *has_holes; /* result, by report: a metric has no events at step 0, or before a step with events */
+    bool *has_holes; /* result of a range, by report: a metric has no events at step 0, or before a step
+                      * with events */
 };
 
 /* The nodes directly around a selector or its function; zeros: nothing. fetch_run() omits what they would

@@ -74,15 +74,6 @@ static bool is_other(const struct slice *values, size_t dimensions)
     return d == dimensions;
 }
 
-static void match_other(struct match *m)
-{
-    m->bits = xcalloc(1, sizeof *m->bits);
-    m->bits[STORE_SERIES_OTHER / 64] = (uint64_t)1 << STORE_SERIES_OTHER % 64;
-    m->count = 1;
-    m->set = (struct series_set){
-        .kind = SERIES_SET, .one = STORE_SERIES_OTHER, .bits = m->bits, .bits_max = sizeof *m->bits * 8};
-}
-
 bool match_series(struct match *m, struct store *st, size_t report, const struct slice *values, struct err *e)
 {
     size_t given = 0, dimensions = st->reports[report].dimension_count;
@@ -92,7 +83,8 @@ bool match_series(struct match *m, struct store *st, size_t report, const struct
     if (given == 0)
         return true;
     if (is_other(values, dimensions)) {
-        match_other(m);
+        m->set = (struct series_set){.kind = SERIES_ONE, .one = STORE_SERIES_OTHER};
+        m->count = 1;
         return true;
     }
     return given == dimensions ? match_one(m, st, report, values, e) : match_some(m, st, report, values, e);

@@ -152,14 +152,14 @@ static bool row_is_empty(const struct answer *a, size_t row)
  * without events, such as the rest of today. */
 static bool has_hole(const struct answer *a)
 {
-    bool has_counts = false;
+    bool was_empty = false;
     if (a->row_count == 0 || row_is_empty(a, 0))
         return true;
-    for (size_t row = a->of_series ? 0 : a->row_count; row > 0; row--) {
-        bool is_empty = row_is_empty(a, row - 1);
-        if (is_empty && has_counts)
+    for (size_t row = 1; row < a->row_count && !a->of_series; row++) {
+        bool is_empty = row_is_empty(a, row);
+        if (was_empty && !is_empty)
             return true;
-        has_counts = has_counts || !is_empty;
+        was_empty = is_empty;
     }
     return false;
 }

@@ -293,6 +293,8 @@ class Exact(SketchCase):
         paths = {one["metadata"]["path"] for one in self.base["pages.series"].find()}
         self.assertEqual(3, len(paths))
         self.check_documents([(at, path if path in paths else None, *more) for at, path, *more in events], ["pages"])
+        found = self.ask(self.store, "pages", "--filter", "path=(other)", "--measure", "hits", "--step", "day").splitlines()[1:]
+        self.assertEqual(sum(path not in paths for _, path, *_ in events), sum(int(line.split(",")[-1]) for line in found))
         self.verify("a.log")
 
     def test_there_and_back_again(self):
