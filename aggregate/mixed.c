@@ -3,7 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* What measure_told() says, without a call for one field as it is. */
+/* The text that measure_told() finds; that of one field as it is, without a call. */
 static inline bool text_of(const struct mixed *mx, const struct measure *m, const struct event *ev,
                            struct slice *text)
 {

@@ -61,7 +61,7 @@ struct backfill_span {
     int64_t
         filled_from; /* events of these times were counted from here up to the offsets; -1: they were not */
     bool is_filled;  /* events of these times were counted of some of the offsets */
-    /* Of the offsets, and of what continues up to them; build 0: none. */
+    /* The stretches that the offsets begin or continue; build 0: none. */
     struct build_stretch builds[BUILD_COUNT];
 };
 

@@ -18,8 +18,8 @@ struct found {
 struct finding {
     struct found *list;
     size_t count, capacity;
-    struct range *partitions; /* the store's positions; then those that have none */
-    size_t partition_count, partition_capacity;
+    struct range *partitions; /* those that have a position, by name; then those that have none */
+    size_t partition_count, partition_capacity, positions;
 };
 
 static void add_partition(struct finding *g, const struct range *r)
@@ -35,18 +35,28 @@ static bool take_position(void *context, const struct position *p)
     return true;
 }
 
+static int compare_names(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+    int order = strcmp(x->source, y->source);
+    return order != 0 ? order : strcmp(x->partition, y->partition);
+}
+
 static size_t find_partition(struct finding *g, const char *source, const char *partition)
 {
     struct range r = {0};
-    for (size_t i = g->partition_count; i-- > 0;) {
-        if (strcmp(g->partitions[i].source, source) == 0 &&
-            strcmp(g->partitions[i].partition, partition) == 0)
-            return i;
-    }
     snprintf(r.source, sizeof r.source, "%s", source);
     snprintf(r.partition, sizeof r.partition, "%s", partition);
-    add_partition(g, &r);
-    return g->partition_count - 1;
+    const struct range *found =
+        g->positions > 0 ? bsearch(&r, g->partitions, g->positions, sizeof r, compare_names) : NULL;
+    if (found != NULL)
+        return (size_t)(found - g->partitions);
+    size_t i = g->positions;
+    while (i < g->partition_count && compare_names(&g->partitions[i], &r) != 0)
+        i++;
+    if (i == g->partition_count)
+        add_partition(g, &r);
+    return i;
 }
 
 static bool take_entry(void *context, const char *source, const char *partition, const char *report,
@@ -61,6 +71,17 @@ static bool take_entry(void *context, const char *source, const char *partition,
     g->list = xgrow(g->list, &g->capacity, g->count + 1, sizeof *g->list);
     g->list[g->count++] = f;
     return true;
+}
+
+/* Reads the positions, and then the entries of the books. */
+static bool find_stretches(struct finding *g, struct store *st, struct err *e)
+{
+    if (!store_positions(st, take_position, g, e))
+        return false;
+    g->positions = g->partition_count;
+    if (g->positions > 0)
+        qsort(g->partitions, g->positions, sizeof *g->partitions, compare_names);
+    return store_books(st, take_entry, g, e);
 }
 
 static int compare(const void *a, const void *b)
@@ -111,7 +132,7 @@ static void print_build(const struct finding *g, const struct found *list, size_
 bool verify_print_builds(struct store *st, const struct builds *now, bool differs, FILE *out, struct err *e)
 {
     struct finding g = {0};
-    bool good = store_positions(st, take_position, &g, e) && store_books(st, take_entry, &g, e);
+    bool good = find_stretches(&g, st, e);
     if (g.count > 0)
         qsort(g.list, g.count, sizeof *g.list, compare);
     for (size_t i = 0, n; good && i < g.count; i += n) {

@@ -99,7 +99,7 @@ struct derive_data *derive_hold(const struct derive *d);
 /* Holds a set that the caller holds once more. */
 void derive_share(struct derive_data *data);
 void derive_release(struct derive_data *data);
-/* The builds of those that are open. */
+/* The builds of the lists and databases that are open. */
 struct builds derive_builds(const struct derive *d);
 /* Adds a line for each list and database that is open, each behind `prefix`: what it is, and when it was
  * built, or the hash of its bytes. */

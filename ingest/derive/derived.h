@@ -22,13 +22,13 @@ void derived_free(struct derived *dv);
 void derived_put(struct derived *dv, struct event *ev);
 /* The most memory that the memos of one chain take, but for the texts between two flushes. */
 size_t derived_bytes_max(const struct derive *d);
-/* What a field of the last event was made of, as derive_source(); NULL: it was not made of another, or `dv`
- * is NULL. */
+/* The source of a field of the last event, as derive_source() names it; NULL: the field was not made of
+ * another, or `dv` is NULL. */
 const char *derived_from(const struct derived *dv, enum field f);
 /* Makes fields by this set of lists and databases from here on. Until then, it is the set that was open when
  * `dv` was made. `dv` may be NULL. Pre: the caller holds the set, and no event needs the texts. */
 void derived_set_data(struct derived *dv, struct derive_data *data);
-/* The builds of those that make fields here. `dv` may be NULL. */
+/* The builds of the lists and databases that make these fields. `dv` may be NULL. */
 struct builds derived_builds(const struct derived *dv);
 /* No event needs the texts any more. */
 void derived_flush(struct derived *dv);

@@ -123,7 +123,7 @@ class Samples(DaemonCase):
 
 
 class Moved(DaemonCase):
-    """An explicit decode takes a line whose host is another word. Whoever counts it says so, at the first line of each file."""
+    """`combined` reads a line with another word for the host. The daemon and the import say so at the first line of each file."""
 
     def test_a_daemon_and_an_import_say_it(self):
         moved = f"w.example 10.0.0.1 - - {REST} {AGENT}\n".encode()

@@ -36,8 +36,8 @@ static void test_the_draw_is_fixed(void **state)
     }
 }
 
-/* Of offsets at any distance, 1/n are drawn, within 6 standard errors; and two sources or partitions draw
- * independently. */
+/* A sample draws 1/n of the offsets, at whatever distance they are, within 6 standard errors. Two sources or
+ * partitions draw independently. */
 static void test_any_source_is_drawn_evenly(void **state)
 {
     (void)state;

@@ -19,7 +19,7 @@
 /* Further checks come at the next step; after the last one, when the texts have come to it again. */
 #define CHECKS_MAX 10000
 
-/* What this writer has written into a document. */
+/* The texts that this writer has written into a document. */
 struct mongo_crowd_slot {
     uint64_t hash;       /* hash of the document's name; 0: an empty slot */
     struct distinct own; /* its texts; with registers: the document has many, and `own` is not kept */

@@ -141,7 +141,7 @@ static bool recover_of(const struct claims *c, const bson_t *ledger, struct err 
     return true;
 }
 
-/* Where the builds of a partition go. */
+/* Takes the builds of a partition from its books into `builds`. */
 struct taking {
     const struct mongo_store *m;
     struct build_stretches *builds;

@@ -15,7 +15,7 @@ struct writing {
     size_t cell_count;
 };
 
-/* What the cells of a time bucket have of the measure. */
+/* The sum of the cells of a time bucket, of one measure. */
 struct bucket {
     int64_t columns[MEASURE_COLUMNS_MAX];
     const union sketch *sketch; /* of its only cell, or `merged` */
