@@ -2,6 +2,7 @@
 
 #include "aggregate/dimension.h"
 #include "aggregate/mixed.h"
+#include "aggregate/part.h"
 #include "aggregate/raw_document.h"
 #include "aggregate/sample.h"
 #include "base/check.h"
@@ -13,10 +14,9 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#define NO_CELL            UINT32_MAX
-#define SLOTS_MIN          1024
-#define ARENA_CHUNK_BYTES  ((size_t)256 << 10)
-#define SKETCH_CHUNK_BYTES ((size_t)64 << 10)
+#define NO_CELL           UINT32_MAX
+#define SLOTS_MIN         1024
+#define ARENA_CHUNK_BYTES ((size_t)256 << 10)
 
 /* A loop over the events of a call is a function of its own: so it keeps its variables in registers. */
 #define APART __attribute__((noinline))
@@ -64,28 +64,6 @@ struct shard {
     struct text raw_prefix;
 };
 
-static void part_init(struct part *p, uint32_t number, const struct report *reports, size_t report_count)
-{
-    *p = (struct part){.shard = number, .report_count = report_count};
-    p->reports = xcalloc(report_count, sizeof *p->reports);
-    for (size_t i = 0; i < report_count; i++)
-        p->reports[i].cells.stride = report_cell_bytes(&reports[i]);
-    arena_init(&p->sketch_memory, SKETCH_CHUNK_BYTES);
-    books_init(&p->books, report_count);
-}
-
-static void part_fini(struct part *p)
-{
-    for (size_t i = 0; i < p->report_count; i++) {
-        free(p->reports[i].cells.data);
-        free(p->reports[i].added);
-    }
-    free(p->reports);
-    arena_fini(&p->sketch_memory);
-    text_fini(&p->raw);
-    books_fini(&p->books);
-}
-
 static void table_init(struct table *t, const struct report *r)
 {
     bool is_plain = r->dimension_count == 1 && r->dimensions[0].kind == DIMENSION_FIELD;
@@ -111,8 +89,10 @@ struct shard *shard_new(uint32_t number, const struct report *reports, size_t re
     sh->limits = *limits;
     arena_init(&sh->keys, ARENA_CHUNK_BYTES);
     sh->tables = xcalloc(report_count, sizeof *sh->tables);
-    for (size_t i = 0; i<report_count; sh->draws |= reports[i++].one_in> 1)
+    for (size_t i = 0; i < report_count; i++) {
         table_init(&sh->tables[i], &reports[i]);
+        sh->draws |= reports[i].one_in > 1;
+    }
     part_init(&sh->parts[0], number, reports, report_count);
     part_init(&sh->parts[1], number, reports, report_count);
     sh->open = &sh->parts[0];
@@ -420,6 +400,7 @@ void shard_add(struct shard *sh, const struct event *events, size_t count)
 {
     struct passage passages[SHARD_EVENTS_MAX];
     ASSERT(count <= SHARD_EVENTS_MAX);
+    ASSERT(!sh->draws || sh->salt != 0); /* it draws by the source */
     sh->events += count;
     for (size_t i = 0; UNLIKELY(sh->raw != NULL) && i < count; i++)
         raw_document_add(&sh->open->raw, sh->raw, text_slice(&sh->raw_prefix), &events[i]);
@@ -473,7 +454,7 @@ bool shard_is_full(const struct shard *sh)
             return true;
     }
     return has_too_many_series(sh) ||
-           arena_bytes(&sh->open->sketch_memory) > sh->limits.sketch_bytes_max + SKETCH_CHUNK_BYTES ||
+           arena_bytes(&sh->open->sketch_memory) > sh->limits.sketch_bytes_max + PART_SKETCH_CHUNK_BYTES ||
            shard_is_full_of_raw(sh);
 }
 
@@ -550,15 +531,9 @@ static size_t power_above(size_t n)
 void shard_give_back(struct shard *sh, struct part *part)
 {
     ASSERT(sh->spare == NULL && (part == &sh->parts[0] || part == &sh->parts[1]) && part != sh->open);
-    for (size_t i = 0; i < part->report_count; i++) {
-        part->reports[i].cells.count = 0;
-        part->reports[i].added_count = 0;
-    }
-    arena_reset(&part->sketch_memory);
-    text_clear(&part->raw);
+    part_clear(part);
     if (part->raw.capacity > power_above(sh->limits.raw_bytes_max))
         text_fini(&part->raw); /* larger than expected, as after long messages */
-    books_clear(&part->books);
     sh->spare = part;
     if (sh->start_anew && shard_is_empty(sh))
         forget_series(sh);
@@ -571,13 +546,10 @@ bool shard_must_wait(const struct shard *sh)
 
 size_t shard_bytes(const struct shard *sh)
 {
-    size_t bytes = arena_bytes(&sh->keys) + sh->parts[0].raw.capacity + sh->parts[1].raw.capacity +
-                   arena_bytes(&sh->parts[0].sketch_memory) + arena_bytes(&sh->parts[1].sketch_memory);
+    size_t bytes = arena_bytes(&sh->keys) + part_bytes(&sh->parts[0]) + part_bytes(&sh->parts[1]);
     for (size_t i = 0; i < sh->report_count; i++) {
         const struct table *t = &sh->tables[i];
         bytes += (t->slot_mask + 1) * sizeof(struct slot) + (t->cell_mask + 1) * sizeof(uint32_t);
-        for (size_t p = 0; p < 2; p++)
-            bytes += sh->parts[p].reports[i].cells.capacity * sh->parts[p].reports[i].cells.stride;
     }
     return bytes;
 }
@@ -595,5 +567,5 @@ size_t shard_bytes_max(const struct report *reports, size_t report_count, const 
         bytes += power_above(limits->cells_max * 2) * sizeof(uint32_t);
         bytes += 2 * (cells + power_above(series) * sizeof(struct series *)); /* both parts */
     }
-    return bytes + (sketches > 0 ? 2 * (limits->sketch_bytes_max + SKETCH_CHUNK_BYTES) : 0);
+    return bytes + (sketches > 0 ? 2 * (limits->sketch_bytes_max + PART_SKETCH_CHUNK_BYTES) : 0);
 }

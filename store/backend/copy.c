@@ -14,6 +14,7 @@
  */
 #include "store/backend/copy.h"
 
+#include "aggregate/part.h"
 #include "base/arena.h"
 #include "base/mem.h"
 #include "store/backend/backend.h"
@@ -70,25 +71,6 @@ static bool goes_on(struct copier *k, const char *what, uint64_t done, uint64_t 
 
 /* ---- the part: series and cells on their way */
 
-static void part_init(struct copier *k)
-{
-    k->part = (struct part){.epoch = 1, .report_count = k->from->report_count};
-    arena_init(&k->part.sketch_memory, KEYS_BYTES);
-    k->part.reports = xcalloc(k->part.report_count + 1, sizeof *k->part.reports);
-    for (size_t r = 0; r < k->part.report_count; r++)
-        k->part.reports[r].cells.stride = report_cell_bytes(&k->from->reports[r]);
-}
-
-static void part_fini(struct copier *k)
-{
-    for (size_t r = 0; r < k->part.report_count; r++) {
-        free(k->part.reports[r].cells.data);
-        free(k->part.reports[r].added);
-    }
-    free(k->part.reports);
-    arena_fini(&k->part.sketch_memory);
-}
-
 /* Hands series and cells to the target, and empties the part. */
 static bool part_send(struct copier *k)
 {
@@ -98,11 +80,9 @@ static bool part_send(struct copier *k)
     if (k->good && k->to != NULL && pr->added_count + pr->cells.count > 0)
         k->good = store_fill(k->to, &batch, k->e);
     k->cells += pr->cells.count;
-    pr->cells.count = 0;
     k->cell = NULL;
-    arena_reset(&k->part.sketch_memory);
     pr->first_added += (uint32_t)pr->added_count;
-    pr->added_count = 0;
+    part_clear(&k->part);
     arena_reset(&k->keys);
     return k->good;
 }
@@ -387,11 +367,12 @@ static bool check_moment(struct copier *k, const struct text *before)
 
 static bool copy_counts(struct copier *k)
 {
-    part_init(k);
+    part_init(&k->part, 0, k->from->reports, k->from->report_count);
+    k->part.epoch = 1;
     bool good = true;
     for (size_t r = 0; good && r < k->from->report_count; r++)
         good = copy_report(k, r);
-    part_fini(k);
+    part_fini(&k->part);
     return good;
 }
 

@@ -416,8 +416,7 @@ static void test_each_limit_makes_it_full(void **state)
     static const struct range range = {.source = "s"};
     for (size_t k = 0; k < COUNT_OF(limits); k++) {
         struct shard *sh = shard_new(0, reports, REPORTS, &limits[k]);
-        if (limits[k].raw_bytes_max > 0)
-            shard_set_source(sh, &range, &raw);
+        shard_set_source(sh, &range, limits[k].raw_bytes_max > 0 ? &raw : NULL);
         for (int i = 1; i <= 3; i++) {
             char path[8];
             struct event ev = {.at_ms = 1000};
@@ -459,6 +458,7 @@ static void test_sums_saturate(void **state)
     (void)state;
     struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, NULL, 0, 1 << 20};
     struct shard *sh = shard_new(0, reports, REPORTS, &limits);
+    shard_set_source(sh, &(struct range){.source = "s"}, NULL);
     struct event events[SHARD_EVENTS_MAX] = {{.at_ms = 0}};
     for (int i = 0; i < SHARD_EVENTS_MAX; i++) {
         set_field(&events[i], FIELD_BYTES, "1", 1, false);
@@ -479,6 +479,7 @@ static void test_events_before_the_watermark_are_late(void **state)
     _Atomic int64_t late_ms[REPORTS] = {0, 2000, 1001};
     struct shard_limits limits = {100, 100, 1 << 20, DIMENSION_BYTES, late_ms, 0, 1 << 20};
     struct shard *sh = shard_new(0, reports, REPORTS, &limits);
+    shard_set_source(sh, &(struct range){.source = "s"}, NULL);
     struct event events[3] = {{.at_ms = 1000}, {.at_ms = 1001}, {.at_ms = 2000}};
     (void)state;
     shard_add(sh, events, 3);
