@@ -221,6 +221,9 @@ static void print_tried(const struct detect *d, const struct tried *sorted, stru
             text_printf(out, ", time: %s", t->time);
         text_puts(out, t->has_header ? "; the first line has the names\n" : "\n");
     }
+    if (fit_missing(d->fit) != NULL)
+        text_printf(out, "# formats of programs that tallyd knows by name were not tried: %s\n",
+                    fit_missing(d->fit));
 }
 
 /* "access" of "/var/log/Access.log" */

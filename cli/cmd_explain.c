@@ -125,6 +125,9 @@ static int explain_all(const struct arguments *args, const struct config *c)
         good = first_lines(args->file != NULL ? args->file : "-", (size_t)c->limits.line_max, count,
                            explain_next, &ls, &ls.e);
     }
+    if (!ls.all_good && fit_missing(ls.explain.fit) != NULL)
+        fprintf(stderr, "tallyd explain: formats of programs that tallyd knows by name were not tried: %s\n",
+                fit_missing(ls.explain.fit));
     explain_fini(&ls.explain);
     constants_fini(&constants);
     return !good ? options_complain("explain", &ls.e) : ls.all_good ? EX_OK : EX_DATAERR;

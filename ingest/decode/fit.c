@@ -53,7 +53,8 @@ struct candidate {
 
 struct fit {
     struct pcre_run *run; /* of the presets' expressions; NULL: none */
-    bool has_presets;     /* they were compiled, if PCRE2 is installed */
+    bool has_presets;     /* they were compiled, or `missing` says why not */
+    struct err missing;
     struct candidate list[ROWS];
     size_t lines;
 };
@@ -110,12 +111,11 @@ static bool is_fields(struct slice line)
 /* Compiles the presets' expressions. PCRE2 is not loaded before a line is asked about. */
 static void init_presets(struct fit *f)
 {
-    struct err e;
     for (size_t i = 0; i < ROWS; i++) {
         if (rows[i].kind != PRESET)
             continue;
         const char *step = preset_find(slice_text(rows[i].step))->step;
-        f->list[i].regex = pcre_new(slice_text(strchr(step, ':') + 1), PCRE_WHOLE | PCRE_FAST, &e);
+        f->list[i].regex = pcre_new(slice_text(strchr(step, ':') + 1), PCRE_WHOLE | PCRE_FAST, &f->missing);
         if (f->list[i].regex != NULL && f->run == NULL)
             f->run = pcre_run_new(1);
     }
@@ -180,6 +180,11 @@ static bool find(const struct fit *f, bool guess, struct fit_format *found)
     for (size_t i = 0; i < ROWS && !good && f->lines > 0; i++)
         good = f->list[i].lines == f->lines && take(&f->list[i], &rows[i], guess, found);
     return good;
+}
+
+const char *fit_missing(const struct fit *f)
+{
+    return f->missing.code != EX_OK ? f->missing.text : NULL;
 }
 
 bool fit_find(const struct fit *f, struct fit_format *found)

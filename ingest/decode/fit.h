@@ -32,6 +32,8 @@ void fit_free(struct fit *f);
 void fit_add(struct fit *f, struct slice line);
 /* Forgets the lines. */
 void fit_clear(struct fit *f);
+/* After a line: why presets with an expression are not tried; NULL: they are. */
+const char *fit_missing(const struct fit *f);
 /* Finds the most specific format that reads all lines. False: there is none; if the lines are of an access
  * log, `doubt` says why. True: `doubt` is NULL, or says which fields are skipped. */
 bool fit_find(const struct fit *f, struct fit_format *found);

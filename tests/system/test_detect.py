@@ -5,6 +5,7 @@ no format is sure, or skip fields, but it must never read one field as another."
 
 import gzip
 import json
+import os
 import unittest
 
 from harness import EX_DATAERR, EX_NOINPUT, EX_OK, EX_USAGE, Case, dice
@@ -167,6 +168,18 @@ class Detect(Case):
             self.write("odd.log", data)
             self.propose("odd.log", status=EX_DATAERR)
             self.assertRegex(self.err, said)
+
+    def test_what_is_not_tried_is_told(self):
+        """A library that cannot be loaded is as good as none."""
+        self.write("proxy.log", b"Feb  6 12:14:14 w haproxy[1]: 10.0.1.2:33317 [06/Feb/2009:12:14:14.655] a b/c 0/0/30/69/109 200 27 - - ---- 1/1/1/1/0 0/0 "
+                                b'"GET / HTTP/1.1"\n')
+        os.mkdir(os.path.join(self.dir, "lib"))
+        self.write("lib/libpcre2-8.so.0", b"")
+        without = {**os.environ, "LD_LIBRARY_PATH": os.path.join(self.dir, "lib")}
+        for asked, status in (("detect", "proxy.log"), EX_DATAERR), (("explain", "--decode", "combined", "-f", "proxy.log"), EX_DATAERR):
+            self.assertIn("libpcre2", self.tallyd(*asked, status=status, env=without) + self.err)
+            self.assertNotIn("libpcre2", self.tallyd(*asked, status=None) + self.err)
+        self.assertIn("haproxy", self.propose("proxy.log"))
 
     def test_files(self):
         line = f'10.0.0.1 - - {TIME} "GET /a HTTP/1.1" 200 5\n'.encode()
