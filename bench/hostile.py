@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """make bench-hostile: a daemon that reads as fast as it can while clients mean it harm: questions that take for ever, slow requests, slow
 readers, 300 streams; writes a part of bench/RESULTS.md. Stretches with them and without take turns, so that this computer's other work
-is beside both. The attackers are as nice as can be, since they would be other computers. The exit status is 1 if memory exceeded what
-`check --print` says; a missed figure of time is no failure."""
+is beside both. The attackers are as nice as can be, since they would be other computers. Even so, busy cores slow each other down, so a
+third stretch has loops that do nothing, as nice as the attackers, for comparison. The exit status is 1 if memory exceeded what `check
+--print` says; a missed figure of time is no failure."""
 
 import argparse
 import collections
@@ -107,9 +108,20 @@ class Bench:
             self.attacked.update(json.loads(attackers.stdout.read()))
         return rate
 
+    def looped_rate(self):
+        """With a loop for each core, as nice as the attackers."""
+        loops = [subprocess.Popen(["nice", "-n", "19", sys.executable, "-c", "while True: pass"], start_new_session=True)
+                 for _ in range(os.cpu_count())]
+        time.sleep(WARM_S)
+        rate = self.rate(CALM_S)
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+        return rate
+
     def run(self):
         seconds = self.arguments.seconds / self.arguments.rounds
-        self.shares, self.calm = [], []
+        self.shares, self.looped, self.calm = [], [], []
         with self.running():
             self.rate(WARM_S)
             before = self.rate(CALM_S)
@@ -119,6 +131,7 @@ class Bench:
                 after = self.rate(CALM_S)
                 self.shares.append(2 * attacked / (before + after))
                 self.calm.append(after)
+                self.looped.append(self.looped_rate() / after)
                 before = after
                 measure.say(NAME, f"round {number + 1}: ingest {self.shares[-1]:.2f} × {after:,.0f} lines/s, "
                                   f"/healthz p99 {test_hostile.p99(self.took):.1f} ms, RssAnon {self.peak[0] >> 10} MiB")
@@ -133,6 +146,7 @@ def report(bench, work):
             ["a bare server beside it, p99", "", f"{bare_p99:.1f} ms (at most {max(bench.bare_took):.1f})"],
             ["ingest under attack, as a share of that without", f"at least {INGEST}",
              measure.verdict(measure.spread(bench.shares, "", 2), share >= INGEST)],
+            ["the same beside a loop for each core instead of an attack", "", measure.spread(bench.looped, "", 2)],
             ["lines a second without attack", "", measure.spread(bench.calm, "", 0)],
             ["peak of RssAnon", f"at most {bench.stated_mib} MiB (`check --print`)",
              measure.verdict(f"{peak_mib} MiB", peak_mib <= bench.stated_mib)]]
