@@ -11,8 +11,7 @@
 #define COLD __attribute__((noinline, cold))
 
 /* Longest name as written that can match a pointer's name once its escapes are undone: \u0061 is one byte. */
-#define ESCAPED_NAME_MAX 1024
-#define INDEX_BYTES      24 /* bytes of an element's index as text; reading its word needs 8 more */
+#define INDEX_BYTES 24 /* bytes of an element's index as text; reading its word needs 8 more */
 
 /* A text being read. Functions called read_… return the next byte, or NULL with the failure noted. */
 struct reading {
@@ -126,8 +125,8 @@ static const char *read_word(struct reading *r, const char *p, const char *word,
 static COLD const struct json_node *find_odd_name(const struct json_node *node, struct slice name,
                                                   enum json_type type)
 {
-    char buf[ESCAPED_NAME_MAX + sizeof(uint64_t)];
-    if (name.len > ESCAPED_NAME_MAX)
+    char buf[JSON_ESCAPED_NAME_MAX + sizeof(uint64_t)];
+    if (name.len > JSON_ESCAPED_NAME_MAX)
         return &json_nothing;
     size_t len = name.len;
     if (type == JSON_ESCAPED_STRING)

@@ -9,7 +9,8 @@
  *           a dimension is settled. \uD800 to \uDFFF may stand alone, as the grammar allows: it becomes
  *           U+FFFD.
  * Twice   : if two members have one name, the last counts, with everything in it.
- * Limits  : nesting (depth_max), JSON_PATHS_MAX; none on lengths.
+ * Limits  : nesting (depth_max), JSON_PATHS_MAX. A member's name that is written with escapes, in more than
+ *           JSON_ESCAPED_NAME_MAX bytes, is in no path. No other length has a limit.
  * Threads : paths are read-only once complete.
  * Source  : the wide scan for the end of strings, as in simdjson; the rest is a plain recursive descent.
  */
@@ -17,6 +18,8 @@
 
 #include "base/slice.h"
 #include "ingest/decode/json_found.h"
+
+#define JSON_ESCAPED_NAME_MAX 1024
 
 enum json_result {
     JSON_OK,

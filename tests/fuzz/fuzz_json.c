@@ -27,7 +27,7 @@
 
 #define DEPTH_MAX    64
 #define POINTERS_MAX (JSON_PATHS_MAX - 8)
-#define POINTER_MAX  900 /* longer names with escapes are not looked for */
+#define POINTER_MAX  (JSON_ESCAPED_NAME_MAX / 6) /* even if each byte is written \u00xx */
 #define SCAN_MAX     200
 
 struct pointers {
