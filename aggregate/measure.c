@@ -143,10 +143,11 @@ static bool refuse(struct slice expression, struct err *e)
     if (split(expression, &function, &field) && kind_of(function) == MEASURE_DISTINCT &&
         memchr(field.ptr, ',', field.len) != NULL)
         return refuse_dimensions(expression, field, e);
-    if (split(expression, &function, &field) && field_parse(field, &f) && !field_is_number(f) &&
-        kind_of(function) != MEASURE_COUNT)
-        return err_set(e, EX_CONFIG, "found %s, but %s is a text: expected %s",
-                       suggest_quote(expression, quote), field_name(f), expected);
+    if (split(expression, &function, &field) && field_parse(field, &f) &&
+        kind_of(function) != MEASURE_COUNT && (!field_is_number(f) || kind_of(function) == MEASURE_DISTINCT))
+        return err_set(e, EX_CONFIG, "found %s, but %s is a %s: expected %s",
+                       suggest_quote(expression, quote), field_name(f),
+                       field_is_number(f) ? "number" : "text", expected);
     hints[count++] = function_names[MEASURE_COUNT];
     for (int k = 0; k < field_count(); k++) {
         for (enum measure_kind kind = MEASURE_SUM; kind < FUNCTIONS; kind++) {

@@ -14,6 +14,7 @@ CLOCK = re.compile(r"^(?!level=info).*(?:clock|expir)", re.M)
 UNPROVEN = re.compile(r"^level=(?:warn|error).*(?:topic_unproven|stored_unproven)", re.M)
 REFUSED = re.compile(r"^level=warn event=raw_refused .*another event has this _id", re.M)
 MINUTE_S, HOUR_S = 60, 3600
+SLOTS_A_PLACE = 32  # buckets of a histogram from one power of BASE to the next
 KEPT_HOURS = 39 * 24  # fewer than the reports of stores.py keep
 EXACT, TOLD, SILENT = "exact", "told", "SILENT"
 
@@ -198,6 +199,36 @@ def at_of(text):
     return calendar.timegm(time.strptime(text[:16], "%Y-%m-%dT%H:%M"))
 
 
+def judge_sketches(store, counted, verdict):
+    """Histograms and distinct counts follow from the events that `blocks` has. Each power of BASE ends a bucket of its own."""
+    places, paths, off = collections.defaultdict(collections.Counter), collections.defaultdict(set), []
+    for (path, size), count in counted.items():
+        segment = "/" + path.split("/")[1]
+        places[segment][size.bit_length() // 2] += count
+        paths[segment].add(path)
+
+    def ask(measure):
+        answer = store.query("drawn", "--top", "10", measure=measure)
+        if answer.error:
+            off.append(answer.error)
+        return {row["path:1"]: float(row["value"]) for row in answer.rows}
+
+    hits, different = ask("hits"), ask("paths")
+    off += [f"{hits}, expected {[*places]}"] if {*hits} != {*places} else []
+    shares = [ask(f"share(sizes<={BASE**place})") for place in range(BLOCK)] if not off else []
+    for segment, of in places.items() if not off else ():
+        expected = [sum(count for place, count in of.items() if place <= most) for most in range(BLOCK)]
+        found = [round(share[segment] * hits[segment]) for share in shares]
+        if (hits[segment], found) != (of.total(), expected):
+            off.append(f"{segment}: {hits[segment]} hits, {found}, expected {of.total()}, {expected}")
+        if abs(different[segment] - len(paths[segment])) > 0.08 * len(paths[segment]):
+            off.append(f"{segment}: about {different[segment]} paths, expected {len(paths[segment])}")
+    wanted = {segment: {place * SLOTS_A_PLACE: count for place, count in of.items()} for segment, of in places.items()}
+    off += [f"{kind}: {found}, expected {wanted}" for kind, found in store.buckets().items() if found != wanted]
+    if off:
+        verdict.silent.append(f"drawn: {off[:4]}")
+
+
 def judge_books(store, counted, times, verdict):
     """They balance, and nothing is late in them but what is too old: which it is once expiry has begun."""
     books, total = store.books(), counted.total()
@@ -272,6 +303,7 @@ def judge(store, sources, told, begun_s):
         verdict.silent.append(f"{missing} events are missing ({future} were of the future): {unexplained[:6]}")
     judge_generations(store, books, counted, verdict)
     judge_spans(store, counted, times, verdict, begun_s)
+    judge_sketches(store, counted, verdict)
     if store.NAME != "sqlite":
         judge_documents(store, blocks, verdict)
         judge_raw(store, sources[0], told, counted, verdict)

@@ -22,6 +22,7 @@ REPORTS = """\
 reports:
   blocks: {by: [path], measures: {hits: count, bytes: sum(bytes)}}
   all: {}
+  drawn: {by: ["path:1"], measures: {hits: count, sizes: histogram(bytes), paths: distinct(path)}}
   kept: {by: ["path:1"], keep: {minute: 2d, hour: 40d, day: 400d, month: 800d}}
 """
 SHAPES = {1: "  shape: {by: [path]}\n", 2: "  shape: {by: [path, method], generation: 2}\n"}
@@ -52,9 +53,9 @@ class Store:
         """Was a copy put back that was no copy of one moment, and does tallyd's own audit find that?"""
         return False
 
-    def query(self, report, *arguments, span=ALL_TIME):
+    def query(self, report, *arguments, span=ALL_TIME, measure="all"):
         done = self.run("query", report, "-c", os.path.join(self.home, "ask.yaml"), "--store", self.url, "--from", str(span[0]),
-                        "--to", str(span[1]), "--measure", "all", "--format", "csv-raw", *arguments)
+                        "--to", str(span[1]), "--measure", measure, "--format", "csv-raw", *arguments)
         if done.returncode != 0:
             return Answer([], done.stderr.decode(errors="replace").strip())
         return Answer(list(csv.DictReader(done.stdout.decode().splitlines())), None)
@@ -65,6 +66,10 @@ class Store:
         if answer.error:
             raise RuntimeError(answer.error)
         return {row["path"]: (int(row["hits"]), int(row["bytes"])) for row in answer.rows}
+
+    def buckets(self):
+        """{kind of documents: {segment of the path: {bucket: events}}} of the histogram in `drawn`; a file has no documents."""
+        return {}
 
     def told(self, pattern):
         """How often its daemons said so."""
@@ -184,6 +189,16 @@ class Mongo(Store):
                     cell[0] += total_of(document.get(bucket, 0))
                     cell[1] += total_of(document.get("bytes", {}).get(bucket, 0))
                 found[kind, bucket] = {path: tuple(cell) for path, cell in sums.items() if cell[0]}
+        return found
+
+    def buckets(self):
+        found = {}
+        for kind, bucket in (("hour", "minute"), ("day", "hourly"), ("month", "daily"), ("year", "total")):
+            found[kind] = collections.defaultdict(collections.Counter)
+            for document in self.base[f"drawn.sizes.{kind}"].find():
+                for value in document[bucket].values():
+                    found[kind][document["metadata"]["path:1"]].update(
+                        {int(index): count for index, count in value.get("buckets", {}).items()})
         return found
 
     def raw(self, topic):

@@ -181,6 +181,10 @@ static void test_report_refuses_pieces(void **state)
     assert_string_equal(e.text,
                         "found \"sum(path)\", but path is a text: expected count; sum, min, max, last, "
                         "mean or histogram of a field with numbers; or distinct of dimensions");
+    assert_false(report_add_measure(&r, slice_text("m"), slice_text("distinct(bytes)"), &e));
+    assert_string_equal(
+        e.text, "found \"distinct(bytes)\", but bytes is a number: expected count; sum, min, max, last, "
+                "mean or histogram of a field with numbers; or distinct of dimensions");
     assert_false(report_add_measure(&r, slice_text("m"), slice_text("maxx(value)"), &e));
     assert_string_equal(e.text,
                         "found \"maxx(value)\", expected count; sum, min, max, last, mean or histogram of a "
