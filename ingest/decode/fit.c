@@ -3,6 +3,8 @@
 #include "base/mem.h"
 #include "base/pcre.h"
 #include "ingest/decode/chain.h"
+#include "ingest/decode/json.h"
+#include "ingest/decode/json_paths.h"
 #include "ingest/decode/preset.h"
 #include "ingest/decode/shape.h"
 #include "ingest/file/directive.h"
@@ -13,13 +15,15 @@
 /* The most specific first. A step that is not the last unwraps a line, whose format shape.h finds. */
 static const struct row {
     const char *step, *time;
-    enum { READS, UNWRAPS, PRESET } kind; /* PRESET: of one expression */
+    enum { READS, UNWRAPS, PRESET, MEMBERS } kind; /* presets: of one expression; of JSON */
 } rows[] = {
     {"alb", "", PRESET},
     {"elb", "", PRESET},
     {"haproxy", "", PRESET},
     {"s3", "", PRESET},
     {"traefik", "", PRESET},
+    {"caddy", "", MEMBERS},
+    {"traefik_json", "", MEMBERS},
     {"otlp", "", READS},
     {"metric", "", READS},
     {"json:/message", "", UNWRAPS},
@@ -42,6 +46,7 @@ static const struct row {
 
 #define ROWS         COUNT_OF(rows)
 #define PRESET_STEPS 20000 /* of PCRE2 for a line */
+#define DEPTH_MAX    32    /* of JSON whose members are looked for */
 
 struct candidate {
     struct decode decode;
@@ -49,6 +54,10 @@ struct candidate {
     struct pcre *regex;  /* of a preset; NULL: it is none, or PCRE2 is not installed */
     struct shape shape;  /* of the lines that it unwraps */
     size_t lines;        /* that it reads */
+    /* members that a line of a preset of JSON always has */
+    struct json_paths *members;
+    size_t member_count;
+    struct json_found *found;
 };
 
 struct fit {
@@ -59,10 +68,27 @@ struct fit {
     size_t lines;
 };
 
+/* A request has these fields, whoever serves it. */
+static void init_members(struct candidate *c, const struct preset *p)
+{
+    static const char *const always[] = {"host", "method", "target"};
+    c->members = json_paths_new(DEPTH_MAX);
+    c->found = xcalloc(1, sizeof *c->found);
+    for (size_t i = 0; i < PRESET_FIELDS_MAX && p->fields[i].name != NULL; i++) {
+        for (size_t k = 0; k < COUNT_OF(always); k++) {
+            if (strcmp(p->fields[i].name, always[k]) == 0)
+                c->member_count = json_paths_add(c->members, slice_text(p->fields[i].origin)) + 1;
+        }
+    }
+    ASSERT(c->member_count == COUNT_OF(always));
+}
+
 static void init_candidate(struct candidate *c, const struct row *row, size_t line_max)
 {
     struct err e;
-    if (row->step == NULL || row->kind == PRESET)
+    if (row->kind == MEMBERS)
+        init_members(c, preset_find(slice_text(row->step)));
+    if (row->step == NULL || row->kind == PRESET || row->kind == MEMBERS)
         return;
     decode_init(&c->decode);
     bool good = decode_add_step(&c->decode, slice_text(row->step), &e) &&
@@ -88,6 +114,8 @@ void fit_free(struct fit *f)
     for (size_t i = 0; i < ROWS; i++) {
         chain_free(f->list[i].chain);
         pcre_free(f->list[i].regex);
+        json_paths_free(f->list[i].members);
+        free(f->list[i].found);
     }
     pcre_run_free(f->run);
     free(f);
@@ -122,6 +150,15 @@ static void init_presets(struct fit *f)
     f->has_presets = true;
 }
 
+static bool has_members(struct candidate *c, struct slice line)
+{
+    const char *end;
+    bool good = json_read(c->members, line, c->found, &end) == JSON_OK && end == slice_end(line);
+    for (size_t i = 0; good && i < c->member_count; i++)
+        good = json_found_get(c->found, i) != NULL;
+    return good;
+}
+
 /* Does the candidate read the whole line? */
 static bool reads(struct fit *f, struct candidate *c, const struct row *row, struct slice line)
 {
@@ -133,6 +170,8 @@ static bool reads(struct fit *f, struct candidate *c, const struct row *row, str
     bool good = true, is_some = false;
     if (row->kind == PRESET)
         return c->regex != NULL && pcre_match(c->regex, f->run, line, PRESET_STEPS) > 0;
+    if (row->kind == MEMBERS)
+        return has_members(c, line);
     if (c->chain == NULL)
         return shape_add(&c->shape, line);
     chain_start(c->chain, &r);

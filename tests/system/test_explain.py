@@ -16,6 +16,7 @@ V, XFF = "apache:%v %h %l %u %t \"%r\" %>s %b", "apache:%{X-Forwarded-For}i %h %
 BEHIND = ' "%{Referer}i" "%{User-Agent}i"'
 NGINX = 'nginx:$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"'
 CADDY = '{"level":"info","ts":1646861401.52,"logger":"http.log.access","request":{"remote_ip":"::1","method":"GET","uri":"/a"},"status":200}'
+TRAEFIK_JSON = '{"ClientHost":"10.0.0.5","RequestMethod":"GET","RequestPath":"/api?x","DownstreamStatus":200,"time":"2026-03-01T10:00:00Z"}'
 HAPROXY = ("Feb  6 12:14:14 w haproxy[14389]: 10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in static/srv1 10/0/30/69/109 200 2750 - - ---- "
            '1/1/1/1/0 0/0 "GET / HTTP/1.1"')
 ELB = '2014-02-15T23:39:43.945958Z lb 10.0.0.2:2817 10.0.0.1:80 0.000073 0.001048 0.000057 200 200 0 29 "GET http://a.example:80/ HTTP/1.1"'
@@ -62,7 +63,8 @@ ODD = [
     ("combined", ELB, 46, "time", "elb"),
     ("combined", "h2 " + ELB + ' "curl/7" - - arn "Root=1"', 35, "time", "alb"),
     ("combined", S3, 9, "identity", "s3"),
-    ("auto", CADDY, 132, "identity", "json"),
+    ("auto", CADDY, 132, "identity", "caddy"), ("combined", TRAEFIK_JSON, 124, "identity", "traefik_json"),
+    ("auto", CADDY.replace("uri", "url"), 132, "identity", "json"),
     # other steps
     ("auto", "cpu,host=a usage=0.5 1422568543702900257", 41, "time", "influx"),
     ("auto", 'time=2026-03-01T10:00:00Z level=info msg="x y" path=/a', 45, "time", "logfmt"),
