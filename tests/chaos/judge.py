@@ -5,6 +5,7 @@ import collections
 import re
 import time
 
+import samplecase
 from world import BASE, BLOCK
 
 # Words by which a loss is told, at warn or error or as the reason of an end; never at info.
@@ -14,6 +15,7 @@ CLOCK = re.compile(r"^(?!level=info).*(?:clock|expir)", re.M)
 UNPROVEN = re.compile(r"^level=(?:warn|error).*(?:topic_unproven|stored_unproven)", re.M)
 REFUSED = re.compile(r"^level=warn event=raw_refused .*another event has this _id", re.M)
 MINUTE_S, HOUR_S = 60, 3600
+ONE_IN = 3  # of the report `some`
 SLOTS_A_PLACE = 32  # buckets of a histogram from one power of BASE to the next
 KEPT_HOURS = 39 * 24  # fewer than the reports of stores.py keep
 EXACT, TOLD, SILENT = "exact", "told", "SILENT"
@@ -229,6 +231,24 @@ def judge_sketches(store, counted, verdict):
         verdict.silent.append(f"drawn: {off[:4]}")
 
 
+def judge_sample(store, sources, counted, verdict):
+    """The report `some` has the events that their places draw. Left out: a source with several names, or with an offset given twice."""
+    expected, judged = collections.Counter(), []
+    for source in sources:
+        names = [name for name in store.positions() if name.startswith(source.SCHEME)]
+        if source.incarnation > 1 or source.cuts or len(names) != 1:
+            continue
+        judged.append(f"/{source.name}/")
+        for one, (partition, offset) in source.places().items():
+            if counted[one] and samplecase.draws(samplecase.salt(names[0], partition), offset, ONE_IN):
+                expected[one[0]] += ONE_IN * counted[one]
+    answer = store.query("some", "--top", "100000", measure="hits")
+    found = {row["path"]: int(row["hits"]) for row in answer.rows if row["path"].startswith(tuple(judged))}
+    if answer.error or found != {path: hits for path, hits in expected.items() if hits}:
+        off = [(path, found.get(path), expected[path]) for path in {*found, *expected} if found.get(path, 0) != expected[path]]
+        verdict.silent.append(f"some: {answer.error or off[:4]}")
+
+
 def judge_books(store, counted, times, verdict):
     """They balance, and nothing is late in them but what is too old: which it is once expiry has begun."""
     books, total = store.books(), counted.total()
@@ -304,6 +324,7 @@ def judge(store, sources, told, begun_s):
     judge_generations(store, books, counted, verdict)
     judge_spans(store, counted, times, verdict, begun_s)
     judge_sketches(store, counted, verdict)
+    judge_sample(store, sources, counted, verdict)
     if store.NAME != "sqlite":
         judge_documents(store, blocks, verdict)
         judge_raw(store, sources[0], told, counted, verdict)

@@ -23,6 +23,7 @@ reports:
   blocks: {by: [path], measures: {hits: count, bytes: sum(bytes)}}
   all: {}
   drawn: {by: ["path:1"], measures: {hits: count, sizes: histogram(bytes), paths: distinct(path)}}
+  some: {by: [path], sample: 1/3}
   kept: {by: ["path:1"], keep: {minute: 2d, hour: 40d, day: 400d, month: 800d}}
 """
 SHAPES = {1: "  shape: {by: [path]}\n", 2: "  shape: {by: [path, method], generation: 2}\n"}

@@ -69,6 +69,8 @@ class Topic(Lines):
     [(offset, identity)] of each time it lost its tail}, `cut_at` the same: the first offset that was given twice; `cuts`: {incarnation:
     times}."""
 
+    SCHEME = "kafka:"
+
     def __init__(self, dice, broker, name, partitions=4):
         super().__init__(dice, "t")
         self.broker, self.topic, self.partitions, self.incarnation = broker, name, partitions, 1
@@ -95,6 +97,10 @@ class Topic(Lines):
         """The records that are in it now, but for those that a transaction hides."""
         return {(self.incarnation, message.partition, message.offset): identity(message.value)
                 for message in self.broker.read(self.topic)}
+
+    def places(self):
+        """{identity: (partition, offset)} of what is there, by the names that a store has."""
+        return {one: (str(partition), offset) for (_, partition, offset), one in self.there.items() if one is not None}
 
     def note(self):
         """Call it before anything goes."""
@@ -180,19 +186,26 @@ class Topic(Lines):
 class LogFile(Lines):
     """A file that grows; of what is `there` the offset is the number of the line."""
 
+    SCHEME = "file:"
     lost, cut_at, cuts, aborted = {}, {}, {}, frozenset()
 
     def __init__(self, dice, path):
         super().__init__(dice, "f")
         self.path, self.there, self.gone, self.incarnation, self.length = path, {}, {}, 1, 0
+        self.begins, self.size = {}, 0
         self.file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by close())
 
     def produce(self, count):
         for _ in range(count):
             line = self.line(1, 0)
             self.there[1, 0, self.length] = identity(line)
+            self.begins[identity(line)] = self.size
             self.length += 1
+            self.size += len(line) + 1
             self.file.write(line + b"\n")
+
+    def places(self):
+        return {one: ("", offset) for one, offset in self.begins.items() if one is not None}
 
     def note(self):
         pass
