@@ -49,12 +49,12 @@ static bool create_ledger(struct mongo_store *m, const char *identity, struct er
 
 /* Gives a format to a ledger of an older one. Writers of older versions know another epoch,
  * so none of them commits from then on. */
-static bool raise_format(struct mongo_store *m, const bson_t *ledger, int format, struct err *e)
+static bool raise_format(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     int64_t now_ms = clock_wall_ms(m->store.clock), epoch = mongo_number_at(ledger, "epoch", 0);
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER, "epoch", BCON_INT64(epoch), "v", "{", "$not", "{", "$gte",
-                              BCON_INT32(format), "}", "}");
-    bson_t *update = BCON_NEW("$set", "{", "v", BCON_INT32(format), "needs", TALLYD_VERSION, "epoch",
+                              BCON_INT32(MONGO_FORMAT), "}", "}");
+    bson_t *update = BCON_NEW("$set", "{", "v", BCON_INT32(MONGO_FORMAT), "needs", TALLYD_VERSION, "epoch",
                               BCON_INT64(now_ms > epoch ? now_ms : epoch + 1), "}");
     bool matched, good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, false, &matched, e);
     bson_destroy(filter);
@@ -89,7 +89,7 @@ bool mongo_begin_ledger(struct mongo_store *m, struct err *e)
         bool has_identity = identity_of(&ledger)[0] != '\0';
         is_ready = has_identity && mongo_number_at(&ledger, "v", 1) >= MONGO_FORMAT;
         if (good && !is_ready)
-            good = has_identity ? raise_format(m, &ledger, MONGO_FORMAT, e) : give_identity(m, identity, e);
+            good = has_identity ? raise_format(m, &ledger, e) : give_identity(m, identity, e);
     }
     if (good) {
         snprintf(m->writer.identity, sizeof m->writer.identity, "%s", identity_of(&ledger));
@@ -99,26 +99,6 @@ bool mongo_begin_ledger(struct mongo_store *m, struct err *e)
     }
     bson_destroy(&ledger);
     return good;
-}
-
-bool mongo_raise_format(struct mongo_store *m, int format, struct err *e)
-{
-    bson_t ledger;
-    bool good = mongo_read_ledger(m, &ledger, e), is_ready = false;
-    for (int tries = 0; good && !is_ready && tries < BEGIN_TRIES; tries++) {
-        is_ready = mongo_is_same_ledger(m, &ledger) && mongo_number_at(&ledger, "v", 1) >= format;
-        if (is_ready)
-            break;
-        good = mongo_check_ledger(m, &ledger, e) && raise_format(m, &ledger, format, e);
-        bson_destroy(&ledger);
-        good = mongo_read_ledger(m, &ledger, e) && good;
-        if (good && mongo_number_at(&ledger, "v", 1) >= format &&
-            strcmp(identity_of(&ledger), m->writer.identity) == 0)
-            m->writer.epoch = mongo_number_at(&ledger, "epoch", 0);
-    }
-    bson_destroy(&ledger);
-    return good && (is_ready || err_set(e, EX_TEMPFAIL, "%s: its format was changed meanwhile: run it again",
-                                        mongo_client_name(m->client)));
 }
 
 void mongo_add_ledger(const struct mongo_store *m, bson_t *filter)
