@@ -16,16 +16,16 @@
  *   pages.hour   { _id: "2010101013/%2Fapache_pb.gif", metadata, hourly: 2, minute: { "37": 2 }, bytes, … }
  *   pages.minute { _id: "201010101337/…", metadata, minute: 2, second: { "0": 1, "59": 1 }, bytes, … }
  *                pages.hour and pages.minute exist if the report's `layout` has them: mongo/handle/kind.h
- *   pages.latency.day   { _id: "20101010/%2Fapache_pb.gif", metadata, hourly: { "13": { units: 4,
- *                micros: 318000, count: 17, zero: 2, buckets: { "-64": 11, "17": 4 } } }, applied, … }
+ *   pages.latency.day   { _id: "20101010/%2Fapache_pb.gif", metadata, hourly: { "13": { units:
+ *                4.318, count: 17, zero: 2, buckets: { "-64": 11, "17": 4 } } }, applied, … }
  *                a histogram; also by hour, month and year: mongo/handle/kind.h, mongo/doc/sketch.h
  *   pages.visitors.day  { _id: "20101010/…", metadata, daily: { count: 17, entries: { "03ab5f1": 2 } }, … }
  *                a distinct count; also by minute, hour and month; of many texts with registers
  *   pages.top    { _id: "day/20101010", metadata: { date }, written, ranked, measures: { hits: { total, top:
  *                [ { metadata: { path }, value }, … ] } }, … }   the largest series: mongo/doc/top.h
  *   pages.series { _id: "%2Fapache_pb.gif", metadata: { path } }    every series once
- *   reports      { _id: "pages", name, generation, definition }     generation 2 has _id "pages~2", or
- *                  that of a report which took the place of generation 1 (mongo/job/replace.h);
+ *   reports      { _id: "pages", name, generation, definition, decimal: true }     generation 2 has _id
+ *                  "pages~2", or that of a report which took the place of generation 1 (mongo/job/replace.h);
  *                  dropping: true while it is dropped (mongo/job/drop.h)
  *   ledger       one document: partitions with next, owner and epoch; slots of writers
  *   past         { _id: "file:4096:9f…/", source, label, next, epoch, … }   files that have ended:
@@ -41,9 +41,11 @@
  * Dates   : metadata.date is the start of a document's period, for every kind. A TTL index made by
  *           others would leave holes; tallyd's own TTL index is store.ttl.
  * Counts  : the first count of a report has its plain place; every other measure is a sub-document of that
- *           shape. A number is an int64; a number with fractions is { units, micros }; a mean
- *           { units, count }; a last { t, o, v }. min and max are in the field's unit, or in millionths if
- *           the field has fractions.
+ *           shape. A number is an int64 in the field's unit, or a Decimal128 if the field has fractions
+ *           (mongo/doc/decimal.h); a mean { units, count }, with the sum as units; a last { t, o, v }.
+ * Older   : a report that a version of format 3 or before began has no `decimal`, nor decimals: a sum with
+ *           fractions is { units, micros }, a mean { units, micros, count }; min, max and v are millionths.
+ *           It stays so until it is dropped; readers tell by the type of a number.
  * Prealloc: with store_options.prealloc (prealloc.h), a writer makes the next documents of a series before it
  *           counts anything in them. Their `applied` is empty, and readers skip them. If they hold zeros,
  *           `reports` says so (`zeros`), and a time bucket whose count is 0 does not exist. A handle that was

@@ -57,6 +57,7 @@ struct known {
     struct report newest;
     char key[MONGO_NAME_BYTES]; /* of the last report */
     bool has_zeros;             /* some documents hold buckets of zeros */
+    bool is_decimal;            /* numbers with fractions are decimals */
     struct mongo_store *m;
     bool good;
     struct err *e;
@@ -89,6 +90,7 @@ static bool see_report(void *context, const bson_t *document)
         return false;
     snprintf(k->key, sizeof k->key, "%s", mongo_text_at(document, "_id"));
     k->has_zeros = bson_iter_init_find(&zeros, document, "zeros") && bson_iter_as_bool(&zeros);
+    k->is_decimal = bson_has_field(document, MONGO_DECIMAL);
     if (k->wanted != NULL) {
         k->newest = r;
         return false;
@@ -96,7 +98,7 @@ static bool see_report(void *context, const bson_t *document)
     if (k->m->store.report_count > 0 && strcmp(k->m->reports[k->m->store.report_count - 1].name, r.name) == 0)
         report_fini(&r);
     else
-        mongo_take_report(k->m, &r, k->key, k->has_zeros);
+        mongo_take_report(k->m, &r, k->key, k->has_zeros, k->is_decimal);
     return true;
 }
 
@@ -119,9 +121,9 @@ static bool store_report(struct mongo_store *m, const struct report *r, struct e
     bool matched;
     mongo_report_key(r, key);
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(key));
-    bson_t *update =
-        BCON_NEW("$setOnInsert", "{", "name", BCON_UTF8(r->name), "generation", BCON_INT32(r->generation),
-                 "definition", BCON_UTF8(r->definition), "v", BCON_INT32(MONGO_SCHEMA), "}");
+    bson_t *update = BCON_NEW("$setOnInsert", "{", "name", BCON_UTF8(r->name), "generation",
+                              BCON_INT32(r->generation), "definition", BCON_UTF8(r->definition),
+                              MONGO_DECIMAL, BCON_BOOL(true), "v", BCON_INT32(MONGO_SCHEMA), "}");
     bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, update, true, &matched, e);
     bson_destroy(filter);
     bson_destroy(update);
@@ -168,7 +170,9 @@ static bool register_report(struct mongo_store *m, const struct report *r, bool 
         (!is_there && !(store_report(m, r, e) && check_report(&k, &is_there))) ||
         (!is_there && !refuse_key(m, r, e)) || !mongo_add_report(m, r, k.key, e))
         return false;
-    m->more[m->store.report_count - 1].has_zeros = k.has_zeros;
+    struct mongo_report *more = &m->more[m->store.report_count - 1];
+    more->has_zeros = k.has_zeros;
+    more->is_decimal = k.is_decimal;
     return !with_zeros || mongo_note_zeros(m, m->store.report_count - 1, e);
 }
 

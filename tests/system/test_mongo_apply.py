@@ -7,6 +7,7 @@ TALLYD_MONGO names the server (tests/servers/mongo.py).
 
 import collections
 import signal
+from decimal import Decimal
 
 from harness import EX_DATAERR, EX_IOERR, EX_OK, TIMEOUT_S, DaemonCase, dice, dying_at
 from mongocase import (AGENT, CONFIG, EX_UNAVAILABLE, FIRST_DAY, KINDS, LENGTHS, LINE, LINES_A_BATCH, LOGGED, MEMBERS,
@@ -104,6 +105,20 @@ class Alike(MongoCase):
         total = self.hits(first + second, span="month")["2026-01", "/page-3.html"]
         self.base["pages.month"].update_one(full, {"$set": {"total": Int64(total)}})
         self.check_hits(first + second)
+
+    def test_decimals_beside_a_sum_at_its_end(self):
+        """They are added exactly, in the same update that the server refuses as it is."""
+        self.write("tallyd.yaml", b"reports: {loads: {measures: {n: count, sum: sum(value), mean: mean(value)}}}\n")
+        values = [Decimal(self.dice.randrange(-10**9, 10**9)) / 10**6 for _ in range(20)]
+        lines = [f'{{"name": "x", "ts": 1767600000, "value": {value}}}\n' for value in values]
+        self.write("a.log", "".join(lines[:10]).encode())
+        self.count("--decode", "metric", "a.log")
+        self.base["loads.day"].update_one({}, {"$set": {"daily": 2**63 - 1}})
+        self.write("a.log", "".join(lines).encode())
+        self.count("--decode", "metric", "a.log")
+        day = self.base["loads.day"].find_one()
+        self.assertEqual((2**63 - 1, sum(values), sum(values), 20), (
+            day["daily"], day["sum"]["daily"].to_decimal(), day["mean"]["daily"]["units"].to_decimal(), day["mean"]["daily"]["count"]))
 
     def refuse(self, lines, reason, day_hits):
         """An import, and another that goes on with what it left, end with the reason; but for one page, all is counted."""

@@ -18,6 +18,11 @@ MINUTE, HOUR, DAY = datetime.timedelta(minutes=1), datetime.timedelta(hours=1), 
 VIEW = '198.51.100.7 - - [%s +0000] "GET %s HTTP/1.1" 200 7 "-" "-"\n'
 
 
+def number(last):
+    """The newest sample of a gauge."""
+    return float(last["v"].to_decimal())
+
+
 def floor(at, span):
     return at - (at - datetime.datetime(1970, 1, 1)) % span
 
@@ -186,22 +191,22 @@ reports:
 
     @staticmethod
     def minutes_of_hour(one):
-        return {one["metadata"]["date"] + int(minute) * MINUTE: bucket["v"] / 1e6
+        return {one["metadata"]["date"] + int(minute) * MINUTE: number(bucket)
                 for minute, bucket in one["values"]["minute"].items()}
 
     @staticmethod
     def minutes_of_day(one):
-        return {one["metadata"]["date"] + int(hour) * HOUR + int(minute) * MINUTE: bucket["v"] / 1e6
+        return {one["metadata"]["date"] + int(hour) * HOUR + int(minute) * MINUTE: number(bucket)
                 for hour, minutes in one["values"]["minute"].items() for minute, bucket in minutes.items()}
 
     @staticmethod
     def hours_of_day(one):
-        return {one["metadata"]["date"] + int(hour) * HOUR: bucket["v"] / 1e6
+        return {one["metadata"]["date"] + int(hour) * HOUR: number(bucket)
                 for hour, bucket in one["values"]["hourly"].items()}
 
     @staticmethod
     def days_of_month(one):
-        return {one["metadata"]["date"] + (int(day) - 1) * DAY: bucket["v"] / 1e6
+        return {one["metadata"]["date"] + (int(day) - 1) * DAY: number(bucket)
                 for day, bucket in one["values"]["daily"].items()}
 
     def test_an_hour_of_a_gauge_is_a_document(self):
@@ -211,8 +216,8 @@ reports:
         self.assertEqual("2026013007/web-7/load%2F1", found["_id"])
         wanted = {minute: max(samples) for minute, samples in self.samples.items() if floor(minute, HOUR) == hour}
         self.assertEqual({str(minute.minute): (at, value) for minute, (at, value) in wanted.items()},
-                         {key: (bucket["t"], bucket["v"] / 1e6) for key, bucket in found["values"]["minute"].items()})
-        self.assertEqual(max(wanted.values()), (found["values"]["hourly"]["t"], found["values"]["hourly"]["v"] / 1e6))
+                         {key: (bucket["t"], number(bucket)) for key, bucket in found["values"]["minute"].items()})
+        self.assertEqual(max(wanted.values()), (found["values"]["hourly"]["t"], number(found["values"]["hourly"])))
 
     def test_an_hour_of_a_counter_is_a_document(self):
         hour = self.begin + 7 * HOUR
@@ -222,7 +227,7 @@ reports:
         self.assertEqual(sum(map(len, wanted.values())), found["hourly"])
         for minute, samples in wanted.items():
             total = found["values"]["minute"][minute]
-            self.assertAlmostEqual(sum(value for _, value in samples), total["units"] + total["micros"] / 1e6, 6)
+            self.assertAlmostEqual(sum(value for _, value in samples), float(total.to_decimal()), 6)
 
     def test_24_hours_of_minutes_are_24_documents_or_one(self):
         begin = self.begin + DAY
@@ -276,7 +281,7 @@ reports:
         self.assertGreater(after["applied"]["w0"], before["applied"]["w0"])
         self.sample(at + datetime.timedelta(milliseconds=1), value + 2)
         after = self.base["gauges.hour"].find_one({"_id": before["_id"]})
-        self.assertAlmostEqual(value + 2, after["values"]["minute"][str(minute.minute)]["v"] / 1e6, 6)
+        self.assertAlmostEqual(value + 2, number(after["values"]["minute"][str(minute.minute)]), 6)
         self.assertEqual(after["values"]["hourly"], after["values"]["minute"][str(minute.minute)])
 
 

@@ -113,9 +113,9 @@ class Later(CopyCase):
     def test_a_database_of_a_later_version(self):
         """It says which version it needs."""
         self.count(self.store)
-        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"v": 4}})
+        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"v": 5}})
         for needs in "the later version that wrote it", "tallyd 0.7.1 or later":
-            words = f"has format 4, this tallyd knows 1 to 3: use {needs}"
+            words = f"has format 5, this tallyd knows 1 to 4: use {needs}"
             for arguments in (["query", "all"], ["import", "-c", "tallyd.yaml", "a.log"], ["admin", "backup", "copy"],
                               ["verify", "--store-only"], ["job", "list"]):
                 self.tallyd(*arguments, "--store", self.store, status=EX_DATAERR)

@@ -187,10 +187,10 @@ class Past(MongoCase):
         self.assertIn("format 1", self.tallyd("admin", "upgrade", "--dry-run", "--store", self.store))
         self.assertEqual(1, self.base.ledger.find_one()["v"])
         if self.dice.random() < 0.5:
-            self.assertIn("format 2", self.tallyd("admin", "upgrade", "--store", self.store))
+            self.assertIn("format 4", self.tallyd("admin", "upgrade", "--store", self.store))
         self.check_all()
         ledger = self.base.ledger.find_one()
-        self.assertEqual((2, True), (ledger["v"], ledger["epoch"] > epoch))
+        self.assertEqual((4, True), (ledger["v"], ledger["epoch"] > epoch))
         self.assertRegex(ledger["needs"], r"^\d+\.\d+\.\d+$")
         self.assertIn("nothing to do", self.tallyd("admin", "upgrade", "--store", self.store))
 

@@ -9,9 +9,15 @@ import json
 import re
 import signal
 import subprocess
+from decimal import Decimal
 
 from harness import DaemonCase, dice, dying_at, failpoints
 from mongocase import KINDS, LAYOUTS, LINE, REPORTS, Int64, MongoCase, leaves, main
+
+try:
+    from bson import Decimal128
+except ImportError:
+    pass  # as in mongocase
 
 PAGES = [f"/{i % 3}/page-{i}.html" for i in range(6)]
 SHELL = {"_id", "metadata", "applied", "modified", "v"}
@@ -133,6 +139,27 @@ class Preallocation(MongoCase, DaemonCase):
         other = self.store + "_without"
         self.count("a.log", url=other)
         self.assertEqual(self.answers(other), self.answers(self.store))
+
+    def test_zeros_with_fractions(self):
+        """They are decimals, to which decimals are added."""
+        reports = "reports: {loads: {measures: {n: count, sum: sum(value), mean: mean(value)}}}"
+        self.write("tallyd.yaml", (RUN % (reports, self.store, "1/1", "zeros")).replace("a.log", "a.log, decode: [metric]").encode())
+        self.launch("-c", "tallyd.yaml")
+        values = {}
+        for day in 5, 6:
+            for hour in 0, 1:
+                values[day, hour] = Decimal(self.dice.randrange(-10**8, 10**8)) / 10**6
+                self.add(f'{{"name": "x", "ts": "2026-01-0{day}T0{hour}:30:00Z", "value": {values[day, hour]:f}}}\n'.encode())
+                self.wait_for(lambda: json.loads(self.get("/api/v1/status"))["stored"], lambda found: found == len(self.log))
+            if day == 5:
+                ahead = self.base["loads.day"].find_one({"applied": {}})
+                self.assertEqual(f"{ahead['metadata']['date']:%d}", "06")
+                self.assertEqual(Decimal128("0"), ahead["sum"]["minute"]["23"]["59"])
+                self.assertEqual({"units": Decimal128("0"), "count": 0}, ahead["mean"]["hourly"]["1"])
+        self.stop()
+        self.tallyd("verify", "-c", "tallyd.yaml", "a.log")
+        found = self.base["loads.day"].find_one({"_id": {"$regex": "^20260106"}})
+        self.assertEqual([values[6, hour] for hour in (0, 1)], [found["sum"]["hourly"][hour].to_decimal() for hour in "01"])
 
     def test_what_is_there_stays(self):
         """The next day was counted before this one."""

@@ -88,7 +88,7 @@ def recount(events, span, by_path):
 
 def counted(value):
     """The same of a bucket in a document."""
-    cell = {"count": value["count"], "zero": value.get("zero", 0), "sum": value["units"] * MILLION + value["micros"]}
+    cell = {"count": value["count"], "zero": value.get("zero", 0), "sum": int(value["units"].to_decimal() * MILLION)}
     for name in "buckets", "negative":
         cell.update({(name, int(index)): count for index, count in value.get(name, {}).items()})
     return {key: value for key, value in cell.items() if value}

@@ -1,13 +1,23 @@
 #!/usr/bin/env python3
 """A database of any earlier version opens in this one: as test_versions.py. TALLYD_MONGO names another server."""
 
+import datetime
 import os
 import tarfile
 
 from mongocase import MongoCase, main
-from test_versions import COUNTED, GOLDEN, Versions
+from test_versions import COUNTED, GOLDEN, SPAN, Versions
 
-FORMAT = 2
+FORMATS = (1, 2, 4)
+# Reports of numbers with fractions, as mongodb-2-millionths has them of the first 300 lines of LOADS.
+MILLIONTHS = b"""\
+reports:
+  loads:
+    by: [name]
+    measures: {n: count, sum: sum(value), mean: mean(value), low: min(value), high: max(value), now: last(value), spread: histogram(value)}
+"""
+LOADS = [f'{{"name": "{"abc"[i % 3]}", "ts": {1767225600 + 6001 * i}, "value": {(i * 7919 % 4001 - 2000) * 997 / 10**6:.6f}}}\n'.encode()
+         for i in range(400)]
 
 
 class Databases(Versions, MongoCase):
@@ -15,7 +25,7 @@ class Databases(Versions, MongoCase):
 
     def test_restored_then_counted_on(self):
         self.read_log()
-        for version in range(1, FORMAT + 1):
+        for version in FORMATS:
             with self.subTest(format=version):
                 self.anew()
                 self.restore_and_count_on(version)
@@ -28,13 +38,60 @@ class Databases(Versions, MongoCase):
         self.tallyd("admin", "restore", "--store", self.store, name)
         self.check(self.store, COUNTED)
         said = self.tallyd("admin", "upgrade", "--dry-run", "--store", self.store)
-        self.assertIn("nothing to do" if version == FORMAT else f"format {version} would become", said)
+        self.assertIn("nothing to do" if version == FORMATS[-1] else f"format {version} would become", said)
         self.tallyd("admin", "copy", self.store, f"sqlite:copy-{version}.db")
         for store in self.store, f"copy-{version}.db":
             self.write("a.log", b"".join(self.lines[:COUNTED]))
             self.check(store, COUNTED)
             self.count_on(store)
-        self.assertEqual(FORMAT, self.base.ledger.find_one()["v"])
+        self.assertEqual(FORMATS[-1], self.base.ledger.find_one()["v"])
+
+    # ---- numbers with fractions, which were millionths before format 4
+
+    def answers(self):
+        """All figures of each series by hour and month, and of all; from this database."""
+        return [self.query("loads", "--step", step, "--measure", "all", *more, span=SPAN, store=self.store)
+                for step in ("hour", "month") for more in ([], *(["--filter", f"name={name}"] for name in "abc"))]
+
+    def count_loads(self, count):
+        self.write("a.log", b"".join(LOADS[:count]))
+        self.tallyd("import", "-c", "tallyd.yaml", "--decode", "metric", "--store", self.store, "a.log")
+        for more in ["--decode", "metric", "a.log"], ["--store-only"]:
+            self.tallyd("verify", "-c", "tallyd.yaml", "--store", self.store, *more)
+
+    def check_sums(self, count, read):
+        """read(a sum's value in a document) is what the lines say, by day."""
+        expected = {}
+        for i in range(count):
+            day = (1767225600 + 6001 * i) // 86400
+            expected[day, "abc"[i % 3]] = expected.get((day, "abc"[i % 3]), 0) + (i * 7919 % 4001 - 2000) * 997
+        self.assertEqual(expected, {((one["metadata"]["date"] - datetime.datetime(1970, 1, 1)).days, one["metadata"]["name"]): read(one["sum"]["daily"])
+                                    for one in self.base["loads.day"].find()})
+
+    def test_millionths_are_counted_on(self):
+        self.write("tallyd.yaml", MILLIONTHS)
+        fresh = []
+        for count in COUNTED, len(LOADS):
+            self.count_loads(count)
+            self.check_sums(count, lambda value: int(value.to_decimal() * 10**6))
+            fresh.append(self.answers())
+        self.anew()
+        with tarfile.open(os.path.join(GOLDEN, "mongodb-2-millionths.tar.gz")) as archive:
+            archive.extractall(self.dir, filter="data")
+        self.tallyd("admin", "restore", "--store", self.store, "mongodb-2-millionths")
+        self.assertEqual(fresh[0], self.answers())
+        for count, answers in zip((COUNTED, len(LOADS)), fresh):
+            self.count_loads(count)
+            self.check_sums(count, lambda value: value["units"] * 10**6 + value["micros"])
+            self.assertEqual(answers, self.answers())
+        for job in "rollup", "top":
+            self.tallyd("job", "run", job, "--store", self.store)
+        self.assertEqual(fresh[1], self.answers())
+        self.tallyd("admin", "copy", self.store, "sqlite:copy.db")
+        self.anew()
+        self.tallyd("admin", "copy", "sqlite:copy.db", self.store)
+        self.check_sums(len(LOADS), lambda value: int(value.to_decimal() * 10**6))
+        self.assertEqual(fresh[1], self.answers())
 
 
 if __name__ == "__main__":

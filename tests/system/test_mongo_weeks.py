@@ -169,7 +169,7 @@ class Weeks(WeekCase):
         for first, numbers in values.items():
             week = found[first]
             self.assertEqual((len(numbers), sum(numbers)),
-                             (week["weekly"], week["sum"]["weekly"]["units"] + Decimal(week["sum"]["weekly"]["micros"]) / 10**6))
+                             (week["weekly"], week["sum"]["weekly"].to_decimal()))
             self.assertAlmostEqual(float(sum(numbers)) / len(numbers), week["mean"]["weekly"]["mean"])
 
     def test_of_the_first_days_of_all(self):

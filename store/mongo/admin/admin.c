@@ -55,6 +55,8 @@ static bool add_reports(struct mongo_admin_run *r, struct err *e)
         struct mongo_found_report found = {.count = 0};
         good = (!r->is_there || mongo_find_report(r->m, report->name, report->generation, &found, e)) &&
                mongo_add_report(r->m, report, found.count > 0 ? found.key : NULL, e);
+        if (good && found.count > 0)
+            r->m->more[r->m->store.report_count - 1].is_decimal = found.is_decimal;
     }
     return good;
 }

@@ -259,8 +259,9 @@ static bool put_report(struct mongo_store *m, size_t report, bool is_whole, stru
     bool matched;
     bson_t update = BSON_INITIALIZER;
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
-    bson_t *set = BCON_NEW("name", BCON_UTF8(r->name), "generation", BCON_INT32(r->generation), "definition",
-                           BCON_UTF8(r->definition), "v", BCON_INT32(MONGO_SCHEMA));
+    bson_t *set =
+        BCON_NEW("name", BCON_UTF8(r->name), "generation", BCON_INT32(r->generation), "definition",
+                 BCON_UTF8(r->definition), MONGO_DECIMAL, BCON_BOOL(true), "v", BCON_INT32(MONGO_SCHEMA));
     BSON_APPEND_DOCUMENT(&update, is_whole ? "$set" : "$setOnInsert", set);
     bson_destroy(set);
     if (is_whole)

@@ -12,6 +12,7 @@ static bool see_report(void *context, const bson_t *document)
     snprintf(found->key, sizeof found->key, "%s", mongo_text_at(document, "_id"));
     found->generation = (int)mongo_number_at(document, "generation", 0);
     found->is_dropping = bson_has_field(document, MONGO_DROPPING);
+    found->is_decimal = bson_has_field(document, MONGO_DECIMAL);
     return true;
 }
 

@@ -11,6 +11,7 @@ struct mongo_found_report {
     char key[MONGO_NAME_BYTES];
     int generation;
     bool is_dropping; /* it is dropped in part: mongo/job/drop.h */
+    bool is_decimal;  /* numbers with fractions are decimals: mongo/doc/decimal.h */
     size_t count;     /* generations of this name; 0: there is none, and the other members are empty */
 };
 

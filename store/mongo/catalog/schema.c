@@ -65,14 +65,25 @@ static void add_numbers(const struct schema *s, bson_t *to, const char *name, co
     bson_append_document_end(to, &of);
 }
 
+static bool has_decimals(const struct schema *s, const struct measure *m)
+{
+    return m->is_fraction && s->m->more[s->c->report].is_decimal;
+}
+
+/* Adds the sum that is a part of a value. */
+static void add_sum(const struct schema *s, bson_t *members, const struct measure *m)
+{
+    add_type(members, "units", has_decimals(s, m) ? "decimal" : "long");
+    if (m->is_fraction && !has_decimals(s, m))
+        add_type(members, "micros", "long");
+}
+
 /* Adds a bucket of a histogram: what mongo_add_value() and mongo_add_histogram() write. */
 static void add_histogram(const struct schema *s, bson_t *to, const char *name, const struct measure *m)
 {
     bson_t of, members;
     begin_object(to, name, &of, &members);
-    add_type(&members, "units", "long");
-    if (m->is_fraction)
-        add_type(&members, "micros", "long");
+    add_sum(s, &members, m);
     add_type(&members, "count", "long");
     add_type(&members, MONGO_ZERO, "long");
     add_numbers(s, &members, MONGO_BUCKETS, "long");
@@ -94,7 +105,7 @@ static void add_distinct(const struct schema *s, bson_t *to, const char *name)
 /* Adds what mongo_add_value() writes, and what mongo_roll() adds to a mean. */
 static void add_value(const struct schema *s, bson_t *to, const char *name, const struct measure *m)
 {
-    size_t count = measure_column_count(m);
+    const char *number = has_decimals(s, m) ? "decimal" : "long";
     bson_t of, members;
     if (m->kind == MEASURE_HISTOGRAM) {
         add_histogram(s, to, name, m);
@@ -104,19 +115,17 @@ static void add_value(const struct schema *s, bson_t *to, const char *name, cons
         add_distinct(s, to, name);
         return;
     }
-    if (count == 1) {
-        add_type(to, name, "long");
+    if (measure_column_count(m) == 1 || (m->kind == MEASURE_SUM && has_decimals(s, m))) {
+        add_type(to, name, number);
         return;
     }
     begin_object(to, name, &of, &members);
     if (m->kind == MEASURE_LAST) {
         add_type(&members, "t", "date");
         add_type(&members, "o", "long");
-        add_type(&members, "v", "long");
+        add_type(&members, "v", number);
     } else {
-        add_type(&members, "units", "long");
-        if (count == (m->kind == MEASURE_MEAN ? 3 : 2))
-            add_type(&members, "micros", "long");
+        add_sum(s, &members, m);
         if (m->kind == MEASURE_MEAN)
             add_type(&members, "count", "long");
         if (m->kind == MEASURE_MEAN && is_rolled(s)) {
@@ -246,7 +255,7 @@ static void add_top(const struct schema *s, bson_t *to)
     BSON_APPEND_UTF8(&of, "bsonType", "object");
     if (s->whole) {
         begin_object(&of, "additionalProperties", &list, &members);
-        add_types(&members, "total", "long", "object");
+        add_types(&members, "total", "long", "decimal");
         add_type(&members, "series", "long");
         add_type(&members, "top", "array");
         end_object(&of, &list, &members);

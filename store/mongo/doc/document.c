@@ -3,6 +3,7 @@
 
 #include "aggregate/dimension.h"
 #include "base/civil.h"
+#include "store/mongo/doc/decimal.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>
@@ -131,47 +132,68 @@ static void add_number(bson_t *inc, const char *path, const char *rest, int64_t 
     bson_append_int64(inc, name, -1, value);
 }
 
-static void add_last(bson_t *max, const char *path, const int64_t *columns)
+/* Adds a number of the measure's field, as a column has it. */
+static void add_own(bson_t *to, const char *path, const struct measure *m, bool as_decimal, int64_t number)
+{
+    if (as_decimal && m->is_fraction)
+        mongo_append_decimal(to, path, number);
+    else
+        bson_append_int64(to, path, -1, number);
+}
+
+static void add_last(bson_t *max, const char *path, const struct measure *m, bool as_decimal,
+                     const int64_t *columns)
 {
     bson_t last;
     bson_append_document_begin(max, path, -1, &last);
     BSON_APPEND_DATE_TIME(&last, "t", columns[0] - 1);
     BSON_APPEND_INT64(&last, "o", columns[1]);
-    BSON_APPEND_INT64(&last, "v", columns[2]);
+    add_own(&last, "v", m, as_decimal, columns[2]);
     bson_append_document_end(max, &last);
 }
 
-void mongo_add_value(bson_t *inc, bson_t *min, bson_t *max, const struct measure *m, const char *path,
-                     const int64_t *columns)
+/* Adds a sum. `units`: the member that has it beside other members; "": it is alone, if it is one number. */
+static void add_sum(bson_t *inc, const char *path, const char *units, const struct measure *m,
+                    bool as_decimal, const int64_t *columns)
 {
-    size_t count = measure_column_count(m);
+    char name[256];
+    if (!m->is_fraction) {
+        add_number(inc, path, units, columns[0]);
+    } else if (as_decimal) {
+        snprintf(name, sizeof name, "%s%s", path, units);
+        mongo_append_decimal(inc, name, (int128)columns[0] * EVENT_SCALE + columns[1]);
+    } else {
+        add_number(inc, path, ".units", columns[0]);
+        add_number(inc, path, ".micros", columns[1]);
+    }
+}
+
+void mongo_add_value(bson_t *inc, bson_t *min, bson_t *max, const struct measure *m, bool as_decimal,
+                     const char *path, const int64_t *columns)
+{
     switch (m->kind) {
     case MEASURE_COUNT:
         add_number(inc, path, "", columns[0]);
         break;
     case MEASURE_SUM:
-        add_number(inc, path, count == 1 ? "" : ".units", columns[0]);
-        if (count == 2)
-            add_number(inc, path, ".micros", columns[1]);
+        add_sum(inc, path, "", m, as_decimal, columns);
         break;
     case MEASURE_MEAN:
     case MEASURE_HISTOGRAM:
-        add_number(inc, path, ".units", columns[0]);
-        if (count == 3)
-            add_number(inc, path, ".micros", columns[1]);
-        add_number(inc, path, ".count", columns[count - 1]);
+        add_sum(inc, path, ".units", m, as_decimal, columns);
+        add_number(inc, path, ".count", columns[measure_column_count(m) - 1]);
         break;
     case MEASURE_MIN:
         if (columns[0] != 0)
-            bson_append_int64(min, path, -1, measure_unshift(columns[0]));
+            add_own(min, path, m, as_decimal, measure_unshift(columns[0]));
         break;
     case MEASURE_MAX:
         if (columns[0] != 0)
-            bson_append_int64(max, path, -1, measure_unshift(columns[0]));
+            add_own(max, path, m, as_decimal, measure_unshift(columns[0]));
         break;
     case MEASURE_LAST:
         if (columns[0] != 0)
-            add_last(max, path, columns);
+            add_last(max, path, m, as_decimal, columns);
         break;
     case MEASURE_DISTINCT:
         add_number(inc, path, ".count", columns[0]);
@@ -179,13 +201,27 @@ void mongo_add_value(bson_t *inc, bson_t *min, bson_t *max, const struct measure
     }
 }
 
-static int64_t member(const bson_iter_t *document, const char *name)
+static bool find_part(const bson_iter_t *document, const char *name, bson_iter_t *part)
+{
+    return BSON_ITER_HOLDS_DOCUMENT(document) && bson_iter_recurse(document, part) &&
+           bson_iter_find(part, name);
+}
+
+static int64_t part_of(const bson_iter_t *document, const char *name)
 {
     bson_iter_t at;
-    if (!BSON_ITER_HOLDS_DOCUMENT(document) || !bson_iter_recurse(document, &at) ||
-        !bson_iter_find(&at, name))
+    if (!find_part(document, name, &at))
         return 0;
     return BSON_ITER_HOLDS_DATE_TIME(&at) ? bson_iter_date_time(&at) + 1 : bson_iter_as_int64(&at);
+}
+
+/* A number of the measure's field, as a column has it; of reports without decimals in any case. */
+static int64_t own_of(const struct measure *m, const bson_iter_t *value)
+{
+    if (!BSON_ITER_HOLDS_DECIMAL128(value))
+        return bson_iter_as_int64(value);
+    const int128 number = mongo_decimal(value);
+    return mongo_decimal_units(m->is_fraction ? number * EVENT_SCALE : number);
 }
 
 /* After many additions there may be more millionths than one unit; after events were taken out, less than
@@ -197,40 +233,51 @@ static void carry(int64_t *columns)
     columns[1] -= units * EVENT_SCALE;
 }
 
+/* Reads a sum: one number, or a document with its units, and its millionths where it has no decimals. */
+static void read_sum(const struct measure *m, const bson_iter_t *value, int64_t *columns)
+{
+    bson_iter_t units = *value;
+    if (BSON_ITER_HOLDS_DOCUMENT(value) && !find_part(value, "units", &units))
+        return;
+    const int128 number = mongo_decimal(&units);
+    columns[0] = mongo_decimal_units(number);
+    if (!m->is_fraction)
+        return;
+    if (BSON_ITER_HOLDS_DECIMAL128(&units)) {
+        const int128 rest = number - (int128)columns[0] * EVENT_SCALE;
+        columns[1] = rest >= 0 && rest < EVENT_SCALE ? (int64_t)rest : 0;
+    } else {
+        columns[1] = part_of(value, "micros");
+        carry(columns);
+    }
+}
+
 void mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t *columns)
 {
-    size_t count = measure_column_count(m);
+    bson_iter_t last;
     switch (m->kind) {
     case MEASURE_COUNT:
         columns[0] = bson_iter_as_int64(value);
         break;
     case MEASURE_SUM:
-        columns[0] = count == 1 ? bson_iter_as_int64(value) : member(value, "units");
-        if (count == 2) {
-            columns[1] = member(value, "micros");
-            carry(columns);
-        }
+        read_sum(m, value, columns);
         break;
     case MEASURE_MEAN:
     case MEASURE_HISTOGRAM:
-        columns[0] = member(value, "units");
-        if (count == 3) {
-            columns[1] = member(value, "micros");
-            carry(columns);
-        }
-        columns[count - 1] = member(value, "count");
+        read_sum(m, value, columns);
+        columns[measure_column_count(m) - 1] = part_of(value, "count");
         break;
     case MEASURE_MIN:
     case MEASURE_MAX:
-        columns[0] = measure_shift(bson_iter_as_int64(value));
+        columns[0] = measure_shift(own_of(m, value));
         break;
     case MEASURE_LAST:
-        columns[0] = member(value, "t");
-        columns[1] = member(value, "o");
-        columns[2] = member(value, "v");
+        columns[0] = part_of(value, "t");
+        columns[1] = part_of(value, "o");
+        columns[2] = find_part(value, "v", &last) ? own_of(m, &last) : 0;
         break;
     case MEASURE_DISTINCT:
-        columns[0] = member(value, "count");
+        columns[0] = part_of(value, "count");
         break;
     }
 }

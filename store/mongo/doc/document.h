@@ -30,10 +30,11 @@ void mongo_add_guard_of_copy(bson_t *filter, const char *applied, int64_t from, 
 /* Reads the key of a series from a document's `metadata`. False: it does not fit the report. */
 bool mongo_key_of(const struct mongo_store *m, size_t report, const bson_iter_t *metadata, struct text *key,
                   bool *is_other);
-/* Adds the columns of a measure at `path` to $inc, $min and $max of an update. */
-void mongo_add_value(bson_t *inc, bson_t *min, bson_t *max, const struct measure *m, const char *path,
-                     const int64_t *columns);
-/* Reads the columns of a measure from a document. */
+/* Adds the columns of a measure at `path` to $inc, $min and $max of an update. `as_decimal`: is_decimal of
+ * the report. */
+void mongo_add_value(bson_t *inc, bson_t *min, bson_t *max, const struct measure *m, bool as_decimal,
+                     const char *path, const int64_t *columns);
+/* Reads the columns of a measure from a document, with decimals or without. */
 void mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t *columns);
 /* The start of a document's period; false: it has none. */
 bool mongo_date_of(const bson_t *document, int64_t *date_ms);

@@ -7,14 +7,15 @@
 
 /* ---- reports */
 
-void mongo_take_report(struct mongo_store *m, const struct report *r, const char *key, bool has_zeros)
+void mongo_take_report(struct mongo_store *m, const struct report *r, const char *key, bool has_zeros,
+                       bool is_decimal)
 {
     size_t n = m->store.report_count++;
     m->reports = xrealloc(m->reports, (n + 1) * sizeof *m->reports);
     m->more = xrealloc(m->more, (n + 1) * sizeof *m->more);
     m->reports[n] = *r;
     m->store.reports = m->reports;
-    mongo_report_init(&m->more[n], r, key, has_zeros);
+    mongo_report_init(&m->more[n], r, key, has_zeros, is_decimal);
 }
 
 bool mongo_add_report(struct mongo_store *m, const struct report *r, const char *key, struct err *e)
@@ -24,7 +25,7 @@ bool mongo_add_report(struct mongo_store *m, const struct report *r, const char 
         return false;
     own.series_max = r->series_max;
     memcpy(own.keep_ms, r->keep_ms, sizeof own.keep_ms);
-    mongo_take_report(m, &own, key, false);
+    mongo_take_report(m, &own, key, false, key == NULL);
     return true;
 }
 

@@ -21,13 +21,13 @@
 #define MONGO_REPORTS        "reports"
 #define MONGO_JOBS           "jobs"
 #define MONGO_DROPPING       "dropping" /* in `reports`: the generation is being dropped, mongo/job/drop.h */
+#define MONGO_DECIMAL        "decimal"  /* in `reports`: is_decimal of the report */
 #define MONGO_TOP            "top"      /* suffix of a report's collection of cached rankings */
 #define MONGO_SLOTS          64
 #define MONGO_CLOCK_SLACK_MS HOUR_MS /* a lease further ahead comes from a clock that was ahead */
 #define MONGO_SLOT_BYTES     8
 #define MONGO_SCHEMA         1  /* of documents: their member `v` */
-#define MONGO_FORMAT         2  /* of the database: `v` of the ledger, as a writer raises it */
-#define MONGO_FORMAT_TAKEN   3  /* the newest: a report took another's place, mongo/job/replace.h raises it */
+#define MONGO_FORMAT         4  /* of the database: `v` of the ledger, as a writer raises it */
 #define MONGO_IDENTITY_BYTES 33 /* 128 bits in hex, and a zero byte */
 
 /* A partition whose events this handle may commit. */
@@ -221,8 +221,9 @@ static inline struct mongo_store *mongo_of(struct store *st)
 struct mongo_store *mongo_new(const char *uri, bool primary, int64_t wait_max_ms, struct err *e) MUST_CHECK;
 void mongo_free(struct mongo_store *m);
 /* The handle owns `r` from now on. `key`: as of mongo_report_init(). */
-void mongo_take_report(struct mongo_store *m, const struct report *r, const char *key, bool has_zeros);
-/* Copies `r`. */
+void mongo_take_report(struct mongo_store *m, const struct report *r, const char *key, bool has_zeros,
+                       bool is_decimal);
+/* Copies `r`. A new report, without a key, is decimal. */
 bool mongo_add_report(struct mongo_store *m, const struct report *r, const char *key,
                       struct err *e) MUST_CHECK;
 void mongo_partition_fini(struct mongo_partition *p);

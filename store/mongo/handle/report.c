@@ -60,9 +60,10 @@ bool mongo_read_report(const bson_t *document, struct report *r, struct err *e)
                        slice_text(bson_iter_utf8(&definition, NULL)), e);
 }
 
-void mongo_report_init(struct mongo_report *more, const struct report *r, const char *key, bool has_zeros)
+void mongo_report_init(struct mongo_report *more, const struct report *r, const char *key, bool has_zeros,
+                       bool is_decimal)
 {
-    *more = (struct mongo_report){.series_found = -1};
+    *more = (struct mongo_report){.series_found = -1, .is_decimal = is_decimal};
     if (key != NULL)
         snprintf(more->key, sizeof more->key, "%s", key);
     else

@@ -51,6 +51,7 @@ struct mongo_report {
     int64_t series_found; /* series in the database when the writer opened it; -1: not asked yet */
     bool has_all_names;   /* `names` has every series of the database */
     bool has_zeros;       /* documents may hold buckets of zeros in which nothing was counted */
+    bool is_decimal;      /* numbers with fractions are decimals: mongo/doc/decimal.h */
     uint32_t first_written[MONGO_KINDS_MAX]; /* first bucket written, as in mongo_name.written */
     struct watermarks watermarks;            /* known watermarks; updates leave out buckets before them */
     int64_t known_ms;                        /* when `watermarks` last changed, by the monotonic clock */
@@ -73,7 +74,8 @@ void mongo_report_key(const struct report *r, char key[MONGO_NAME_BYTES]);
 bool mongo_read_report(const bson_t *document, struct report *r, struct err *e) MUST_CHECK;
 /* `key`: the report's in the database; NULL: the report is new. `has_zeros`: documents may hold buckets of
  * zeros. */
-void mongo_report_init(struct mongo_report *more, const struct report *r, const char *key, bool has_zeros);
+void mongo_report_init(struct mongo_report *more, const struct report *r, const char *key, bool has_zeros,
+                       bool is_decimal);
 void mongo_report_fini(struct mongo_report *more);
 
 /* NULL: the series is `other`. */

@@ -190,7 +190,8 @@ static void add_sum(const struct mongo_merge *g, struct row *row)
         if (!row->is_in_sum[i])
             continue;
         snprintf(field, sizeof field, "%s%s", g->m->more[g->report].fields[i], mongo_member(SPAN_WEEK));
-        mongo_add_value(&row->set, &row->set, &row->set, measure, field, columns);
+        mongo_add_value(&row->set, &row->set, &row->set, measure, g->m->more[g->report].is_decimal, field,
+                        columns);
         if (measure->kind != MEASURE_MEAN || !mean_of(measure, columns, &mean))
             continue;
         snprintf(part, sizeof part, "%s.mean", field);

@@ -3,7 +3,6 @@
 #include "base/failpoint.h"
 #include "store/mongo/catalog/keys.h"
 #include "store/mongo/job/drop.h"
-#include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/peers.h"
 #include "store/mongo/wire/command.h"
 
@@ -64,8 +63,6 @@ bool mongo_replace(struct store *st, const char *by, const char *report, bool dr
     if (!mongo_check_alone(r.m, e) || !find_both(&r, e))
         return false;
     *done = (struct store_replaced){.generation = r.old.generation + 1, .replaced = r.old.generation};
-    if (!mongo_raise_format(r.m, MONGO_FORMAT_TAKEN, e))
-        return false;
     failpoint(FAILPOINT_REPLACE_BEFORE_COMMIT);
     if (!rename_report(&r, done->generation, e))
         return false;

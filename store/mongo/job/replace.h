@@ -6,8 +6,6 @@
  * Atomic : one update of the report's document in `reports` gives it its new name and generation. Documents,
  *          books and jobs stay under the key that they had, since a collection cannot be renamed in the same
  *          step. A reader that was opened before it shows the old one, a later one the new one.
- * Format : versions that know no such key would look for `errors~2.day`. So the format of the database
- *          becomes MONGO_FORMAT_TAKEN before. Killed in between, nothing else has changed.
  * Key    : a new report that would get a key which is in use is refused (mongo/open.c).
  * Writers: refused while another writer lives. One that begins meanwhile counts in the generation that it
  *          found, and ends when it looks at `reports` the next time (mongo/ledger/peers.h).

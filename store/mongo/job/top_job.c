@@ -14,6 +14,7 @@
 #include "base/failpoint.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "store/mongo/doc/decimal.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/scan.h"
 #include "store/mongo/doc/top.h"
@@ -271,17 +272,15 @@ static void end_periods(struct ranking *r)
 
 /* ---- as a document */
 
+/* Ranked are counts and sums. A sum with fractions is a decimal, also if its report has none: a ranking is
+ * replaced as a whole. */
 static void put_value(bson_t *to, const char *name, const struct measure *m, const int64_t *columns)
 {
-    bson_t value;
-    if (measure_column_count(m) == 1) {
+    int128 value;
+    if (!m->is_fraction)
         bson_append_int64(to, name, -1, columns[0]);
-        return;
-    }
-    bson_append_document_begin(to, name, -1, &value);
-    BSON_APPEND_INT64(&value, "units", columns[0]);
-    BSON_APPEND_INT64(&value, "micros", columns[1]);
-    bson_append_document_end(to, &value);
+    else if (measure_value(m, columns, &value))
+        mongo_append_decimal(to, name, value);
 }
 
 static void put_series(const struct ranking *r, bson_t *to, const struct top_entry *one)

@@ -56,9 +56,9 @@ bool mongo_check_format(struct mongo_store *m, const bson_t *ledger, struct err 
 {
     int64_t format = mongo_number_at(ledger, "v", 1);
     const char *needs = mongo_text_at(ledger, "needs");
-    return format <= MONGO_FORMAT_TAKEN ||
+    return format <= MONGO_FORMAT ||
            err_set(e, EX_DATAERR, "%s has format %" PRId64 ", this tallyd knows 1 to %d: use %s%s%s",
-                   mongo_client_name(m->client), format, MONGO_FORMAT_TAKEN,
+                   mongo_client_name(m->client), format, MONGO_FORMAT,
                    needs[0] != '\0' ? "tallyd " : "the later version that wrote it", needs,
                    needs[0] != '\0' ? " or later" : "");
 }

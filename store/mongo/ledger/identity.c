@@ -47,17 +47,15 @@ static bool create_ledger(struct mongo_store *m, const char *identity, struct er
     return good;
 }
 
-/* Gives a format, and the epoch *raised, to a ledger of an older format. Writers of older versions know
- * another epoch, so none of them commits from then on. Nothing happens if another changed it meanwhile. */
-static bool raise_format(struct mongo_store *m, const bson_t *ledger, int format, int64_t *raised,
-                         struct err *e)
+/* Gives a format to a ledger of an older one. Writers of older versions know another epoch,
+ * so none of them commits from then on. */
+static bool raise_format(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     int64_t now_ms = clock_wall_ms(m->store.clock), epoch = mongo_number_at(ledger, "epoch", 0);
-    *raised = now_ms > epoch ? now_ms : epoch + 1;
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER, "epoch", BCON_INT64(epoch), "v", "{", "$not", "{", "$gte",
-                              BCON_INT32(format), "}", "}");
-    bson_t *update = BCON_NEW("$set", "{", "v", BCON_INT32(format), "needs", TALLYD_VERSION, "epoch",
-                              BCON_INT64(*raised), "}");
+                              BCON_INT32(MONGO_FORMAT), "}", "}");
+    bson_t *update = BCON_NEW("$set", "{", "v", BCON_INT32(MONGO_FORMAT), "needs", TALLYD_VERSION, "epoch",
+                              BCON_INT64(now_ms > epoch ? now_ms : epoch + 1), "}");
     bool matched, good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, false, &matched, e);
     bson_destroy(filter);
     bson_destroy(update);
@@ -75,7 +73,6 @@ static const char *identity_of(const bson_t *ledger)
 bool mongo_begin_ledger(struct mongo_store *m, struct err *e)
 {
     char identity[MONGO_IDENTITY_BYTES];
-    int64_t raised;
     bson_t ledger;
     if (m->writer.refused.code != 0) {
         *e = m->writer.refused;
@@ -92,8 +89,7 @@ bool mongo_begin_ledger(struct mongo_store *m, struct err *e)
         bool has_identity = identity_of(&ledger)[0] != '\0';
         is_ready = has_identity && mongo_number_at(&ledger, "v", 1) >= MONGO_FORMAT;
         if (good && !is_ready)
-            good = has_identity ? raise_format(m, &ledger, MONGO_FORMAT, &raised, e)
-                                : give_identity(m, identity, e);
+            good = has_identity ? raise_format(m, &ledger, e) : give_identity(m, identity, e);
     }
     if (good) {
         snprintf(m->writer.identity, sizeof m->writer.identity, "%s", identity_of(&ledger));
@@ -101,33 +97,6 @@ bool mongo_begin_ledger(struct mongo_store *m, struct err *e)
         good = is_ready || err_set(e, EX_DATAERR, "%s: the ledger has no identity, or no format",
                                    mongo_client_name(m->client));
     }
-    bson_destroy(&ledger);
-    return good;
-}
-
-/* Reads the epoch that this writer has just given to the ledger: it counts from now on. */
-static bool take_epoch(struct mongo_store *m, int64_t raised, struct err *e)
-{
-    bson_t ledger;
-    bool good = mongo_read_ledger(m, &ledger, e);
-    bool is_ours = good && strcmp(identity_of(&ledger), m->writer.identity) == 0 &&
-                   mongo_number_at(&ledger, "epoch", 0) == raised;
-    if (is_ours)
-        m->writer.epoch = raised;
-    else if (good)
-        good = err_set(e, EX_TEMPFAIL, "%s: its format was changed meanwhile: run it again",
-                       mongo_client_name(m->client));
-    bson_destroy(&ledger);
-    return good;
-}
-
-bool mongo_raise_format(struct mongo_store *m, int format, struct err *e)
-{
-    bson_t ledger;
-    int64_t raised;
-    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e);
-    if (good && mongo_number_at(&ledger, "v", 1) < format)
-        good = raise_format(m, &ledger, format, &raised, e) && take_epoch(m, raised, e);
     bson_destroy(&ledger);
     return good;
 }

@@ -8,9 +8,6 @@
 /* Creates the ledger unless it exists, raises its format to that of this version, and reads its identity and
  * epoch at the first call. */
 bool mongo_begin_ledger(struct mongo_store *m, struct err *e) MUST_CHECK;
-/* Raise the format of the database, and with it the epoch: writers of older versions end. This writer goes
- * on. Nothing changes if the database has this format or a later one. */
-bool mongo_raise_format(struct mongo_store *m, int format, struct err *e) MUST_CHECK;
 /* Adds { _id, identity, epoch } of that ledger to a filter. */
 void mongo_add_ledger(const struct mongo_store *m, bson_t *filter);
 bool mongo_is_same_ledger(const struct mongo_store *m, const bson_t *ledger);

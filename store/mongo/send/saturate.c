@@ -3,6 +3,7 @@
 #include "store/mongo/send/saturate.h"
 
 #include "base/check.h"
+#include "store/mongo/doc/decimal.h"
 #include "store/mongo/ledger/identity.h"
 
 #include <stdio.h>
@@ -22,11 +23,24 @@ static bool keep(void *context, const bson_t *document)
     return false;
 }
 
+static bool find_value(const bson_t *document, const char *path, bson_iter_t *value)
+{
+    bson_iter_t it;
+    return bson_iter_init(&it, document) && bson_iter_find_descendant(&it, path, value);
+}
+
 static int64_t value_at(const bson_t *document, const char *path)
 {
-    bson_iter_t it, value;
-    bool found = bson_iter_init(&it, document) && bson_iter_find_descendant(&it, path, &value);
-    return found ? bson_iter_as_int64(&value) : 0;
+    bson_iter_t value;
+    return find_value(document, path, &value) ? bson_iter_as_int64(&value) : 0;
+}
+
+/* Decimals do not overflow. */
+static void add_decimals(const bson_t *document, const bson_iter_t *inc, bson_t *set)
+{
+    bson_iter_t old;
+    const int128 has = find_value(document, bson_iter_key(inc), &old) ? mongo_decimal(&old) : 0;
+    mongo_append_decimal(set, bson_iter_key(inc), has + mongo_decimal(inc));
 }
 
 /* Writes $inc as $set; *overflows: a sum really overflows. */
@@ -36,6 +50,10 @@ static void add_sums(const bson_t *document, const bson_iter_t *inc, bson_t *set
     if (!bson_iter_recurse(inc, &at))
         return;
     while (bson_iter_next(&at)) {
+        if (BSON_ITER_HOLDS_DECIMAL128(&at)) {
+            add_decimals(document, &at, set);
+            continue;
+        }
         int64_t old = value_at(document, bson_iter_key(&at)), more = bson_iter_as_int64(&at), sum;
         *overflows |= __builtin_add_overflow(old, more, &sum);
         bson_append_int64(set, bson_iter_key(&at), -1, value_add(old, more));

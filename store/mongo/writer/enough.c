@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "store/mongo/doc/decimal.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
@@ -49,11 +50,12 @@ static bool is_plain(const char *path)
     return false;
 }
 
+/* Of a decimal the whole units. */
 static int64_t operand_at(const bson_t *document, const char *path)
 {
     bson_iter_t it, value;
     bool found = bson_iter_init(&it, document) && bson_iter_find_descendant(&it, path, &value);
-    return found ? bson_iter_as_int64(&value) : 0;
+    return found ? mongo_decimal_units(mongo_decimal(&value)) : 0;
 }
 
 /* A sum at the end of int64 may stand for any larger one. */

@@ -6,6 +6,7 @@
 
 #include "base/civil.h"
 #include "base/mem.h"
+#include "store/mongo/doc/decimal.h"
 #include "store/mongo/doc/document.h"
 
 static void note_begun(struct mongo_store *m, size_t report, size_t kind, uint32_t minute, bool was_made)
@@ -63,38 +64,47 @@ bool mongo_touch(struct mongo_store *m, size_t report, size_t kind, const struct
 
 /* ---- zeros */
 
-static void add_zero(bson_t *to, const char *name, const struct measure *m)
+static void append_zero(bson_t *to, const char *name, bool as_decimal)
 {
-    size_t count = measure_column_count(m);
-    bson_t of;
-    if (count == 1) {
+    if (as_decimal)
+        mongo_append_decimal(to, name, 0);
+    else
         bson_append_int64(to, name, -1, 0);
+}
+
+/* Adds what mongo_add_value() adds to. */
+static void add_zero(bson_t *to, const char *name, const struct measure *m, bool as_decimal)
+{
+    const bool is_mean = m->kind == MEASURE_MEAN, is_decimal = m->is_fraction && as_decimal;
+    bson_t of;
+    if (!is_mean && (is_decimal || !m->is_fraction)) {
+        append_zero(to, name, is_decimal);
         return;
     }
     bson_append_document_begin(to, name, -1, &of);
-    BSON_APPEND_INT64(&of, "units", 0);
-    if (count == (m->kind == MEASURE_MEAN ? 3 : 2))
+    append_zero(&of, "units", is_decimal);
+    if (m->is_fraction && !is_decimal)
         BSON_APPEND_INT64(&of, "micros", 0);
-    if (m->kind == MEASURE_MEAN)
+    if (is_mean)
         BSON_APPEND_INT64(&of, "count", 0);
     bson_append_document_end(to, &of);
 }
 
 /* Adds zeros for all `resolution` buckets of the `span` bucket that begins at from_ms. */
-static void add_zeros(bson_t *to, const char *name, const struct measure *m, enum span resolution,
-                      enum span span, int64_t from_ms)
+static void add_zeros(bson_t *to, const char *name, const struct measure *m, bool as_decimal,
+                      enum span resolution, enum span span, int64_t from_ms)
 {
     bson_t of;
     char key[16];
     if (resolution == span) {
-        add_zero(to, name, m);
+        add_zero(to, name, m, as_decimal);
         return;
     }
     enum span below = (enum span)(span - 1);
     bson_append_document_begin(to, name, -1, &of);
     for (int64_t at = from_ms; at < span_next(span, from_ms); at = span_next(below, at)) {
         snprintf(key, sizeof key, "%d", mongo_key_in(below, at));
-        add_zeros(&of, key, m, resolution, below, at);
+        add_zeros(&of, key, m, as_decimal, resolution, below, at);
     }
     bson_append_document_end(to, &of);
 }
@@ -104,12 +114,13 @@ static void write_zeros(const struct mongo_store *m, size_t report, const struct
                         int64_t date_ms, bson_t *to)
 {
     const struct report *r = &m->reports[report];
+    const struct mongo_report *more = &m->more[report];
     for (size_t i = 0; i < r->measure_count; i++) {
         const bool has_zero = measure_is_scalable(&r->measures[i]);
         for (int s = (int)k->span; has_zero && s >= (int)k->finest; s--) {
             char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
-            snprintf(path, sizeof path, "%s%s", m->more[report].fields[i], mongo_member((enum span)s));
-            add_zeros(to, path, &r->measures[i], (enum span)s, k->span, date_ms);
+            snprintf(path, sizeof path, "%s%s", more->fields[i], mongo_member((enum span)s));
+            add_zeros(to, path, &r->measures[i], more->is_decimal, (enum span)s, k->span, date_ms);
         }
     }
 }

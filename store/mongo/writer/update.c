@@ -127,12 +127,14 @@ void mongo_end_update(struct update *u, const bson_t *filter, const bson_t *set)
 static void add_slot(struct update *u, const char *slot, const int64_t *columns)
 {
     const struct report *r = &u->m->reports[u->report];
+    const struct mongo_report *more = &u->m->more[u->report];
     char path[128];
     for (size_t i = 0; i < r->measure_count; i++) {
         if (measure_has_sketch(&r->measures[i]))
             continue;
-        snprintf(path, sizeof path, "%s%s", u->m->more[u->report].fields[i], slot);
-        mongo_add_value(&u->inc, &u->min, &u->max, &r->measures[i], path, &columns[r->measures[i].column]);
+        snprintf(path, sizeof path, "%s%s", more->fields[i], slot);
+        mongo_add_value(&u->inc, &u->min, &u->max, &r->measures[i], more->is_decimal, path,
+                        &columns[r->measures[i].column]);
     }
 }
 

@@ -99,7 +99,8 @@ static size_t write_document(const struct writing *w, size_t i)
             continue;
         is_empty = false;
         mongo_path(k, k->finest, at_ms, path);
-        mongo_add_value(&u->inc, &u->min, &u->max, w->measure, path, b.columns);
+        mongo_add_value(&u->inc, &u->min, &u->max, w->measure, u->m->more[u->report].is_decimal, path,
+                        b.columns);
         add_sketch(w, series, start_ms, path, b.sketch);
     }
     if (is_empty)

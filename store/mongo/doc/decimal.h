@@ -1,0 +1,17 @@
+/* mongo/doc/decimal.h - numbers with fractions as members of documents: Decimal128, in their own unit, exact
+ * under $inc, $min and $max. Whoever writes or reads counts calls it; nothing here asks the server.
+ *
+ * Unit  : 1/EVENT_SCALE in memory, as in number.h. A member has no zeros at its end: 200, 0.25.
+ * Range : 10^25 units of 1, which no sum of int64 columns reaches. Beyond that a number is read as that.
+ */
+#pragma once
+
+#include "aggregate/number.h"
+
+#include <bson/bson.h>
+
+void mongo_append_decimal(bson_t *to, const char *name, int128 number);
+/* The number of a member of any type, without what is smaller than the unit; 0: it is none. */
+int128 mongo_decimal(const bson_iter_t *member);
+/* Its whole units of 1, rounded down, saturated at the ends of int64. */
+int64_t mongo_decimal_units(int128 number);
