@@ -193,7 +193,7 @@ class Beside(BackfillCase, DaemonCase):
         self.begin()
         for _ in range(2 * ROUNDS):
             who = self.dice.choice(["daemon", "backfill", "moment"])
-            place = draw_death(self.dice, failpoints("mongo."), 6)
+            place = draw_death(self.dice, failpoints("mongo.", "past."), 6)
             if who == "daemon":
                 self.process.terminate()
                 self.assertEqual(EX_OK, self.process.wait(TIMEOUT_S), self.read("log").decode())

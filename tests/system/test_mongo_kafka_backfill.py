@@ -65,7 +65,7 @@ class Backfill(MongoKafkaCase):
         self.verify()
 
     def test_daemon_counts_meanwhile(self):
-        """First its partitions are quiet, then records come while it is backfilled, and what backfills is killed."""
+        """First its partitions are quiet, and one is claimed by what backfills. Then records come, and what backfills is killed."""
         feed, sent = self.feeds[0], threading.Event()
         self.count(SITE)
         self.configure({feed.topic: "decode: [combined]"}, f'store: {{url: "{self.url}"}}\n{PAGES}')
@@ -87,8 +87,10 @@ class Backfill(MongoKafkaCase):
             sent.set()
             thread.join()
         self.wait_counted(feed)
-        self.assertIsNone(self.process.poll())
         self.stop()
+        said = self.read(self.log_name).decode()
+        self.assertIn("a backfill took over", said)
+        self.assertNotIn("session_ended", said)
         expected = kafkacase.Recount(entry for log in feed.logs for entry in log)
         found = {row["path"]: [int(row["hits"]), int(row["bytes"])]
                  for row in self.query("pages", "--top", "1000", "--measure", "all")}

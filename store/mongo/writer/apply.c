@@ -208,7 +208,7 @@ bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
     bool is_known = is_under_way(m, batch);
-    /* The batch is dropped with its number. One that backfills is made anew from the books as they are now. */
+    /* The batch is dropped with its number. One that backfills is made anew, from the books as they are. */
     if (m->batch.step == STEP_LOGGING && (!is_known || batch->backfills))
         drop_batch(m);
     if (m->batch.step > STEP_LOGGING && is_known)

@@ -10,8 +10,8 @@
 
 #include "store/mongo/handle/handle.h"
 
-/* Finds the batch's partition, recovers open batches that have events of it, and reads which entries the batch
- * moves, into m->batch. EX_DATAERR: the range is not before the position, or was counted. */
+/* Finds the batch's partition, recovers open batches that have events of it, and reads which entries the
+ * batch moves, into m->batch. EX_DATAERR: the range is not before the position, or was counted. */
 bool mongo_find_behind(struct mongo_store *m, const struct batch *batch, struct err *e) MUST_CHECK;
 /* Recovers the open batches of all other writers: see store_settle(). */
 bool mongo_settle(struct store *st, struct err *e) MUST_CHECK;
