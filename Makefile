@@ -208,7 +208,7 @@ ON_SECANTUS  := $(filter-out $(ON_PYTHON) $(ON_ONE),$(ON_FERRETDB))
 LEFT_OUT     := mongo_rollup mongo_raw_kafka
 # These need no second server. The faster edition takes half the processor time: 15 s instead of 28 s for mongo_forget.
 ONLY_SECANTUS := mongo_weeks mongo_audit mongo_backup mongo_identity mongo_forget mongo_backfill mongo_kafka_backfill mongo_past \
-                mongo_versions mongo_registry mongo_charts mongo_series
+                mongo_versions mongo_registry mongo_charts mongo_series mongo_kills
 # The MongoDB tests on FerretDB with $1 rounds of what happens by chance; and the tests $3 on SecantusDB with $2 rounds.
 mongo_runs    = $(foreach t,$(ON_FERRETDB),'TALLYD_MONGO=ferretdb TALLYD_ROUNDS=$1 $(call system,$t)') \
                 $(foreach t,$3,'TALLYD_MONGO=secantus TALLYD_ROUNDS=$2 $(call system,$t)')
@@ -300,8 +300,9 @@ losses: deps all build/traffic $(PRELOADED) ## each loss that once was silent, R
 histories: deps all $(PRELOADED) ## ROUNDS=1 random histories of a followed log, each rotated while its daemon is killed: SEED= RESULTS=yes
 	@tests/chaos/histories.py --rounds=$(ROUNDS) $(SEED:%=--seed=%) $(if $(RESULTS),--results=bench/RESULTS.md)
 
-kills: deps all ## KILLS=200 deaths of upgrade, backfill, forget and copy, with a recount after each
+kills: deps all ## KILLS=200 deaths of upgrade, backfill, forget and copy, with a recount after each; as many in MongoDB (TALLYD_MONGO=)
 	@TALLYD_KILLS=$(or $(KILLS),200) tests/system/test_kills.py
+	@TALLYD_KILLS=$(or $(KILLS),200) tests/system/test_mongo_kills.py
 
 asan: ## unit tests under AddressSanitizer (with LeakSanitizer) and UndefinedBehaviorSanitizer
 tsan: ## unit tests under ThreadSanitizer

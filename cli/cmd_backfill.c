@@ -34,8 +34,8 @@ static const char usage[] =
     "Files are known by their content, also renamed and packed. Without FILEs it looks for them where they\n"
     "were counted and where the configuration says, with their rotated ones; then it reads the topics of\n"
     "the configuration, from their first record on. If a daemon runs on an SQLite store, it counts them,\n"
-    "beside its own sources, by its own configuration and with one thread. In MongoDB no daemon may count\n"
-    "meanwhile.\n"
+    "beside its own sources, by its own configuration and with one thread. In MongoDB it counts beside the\n"
+    "daemons, by itself.\n"
     "\n"
     "  -c FILE            configuration with the report (default: built in)\n"
     "      --store URL    store to count into (default: sqlite:tallyd.db)\n"
@@ -218,7 +218,8 @@ static bool try_all(struct request *rq, struct err *e)
 static bool apply(void *context, const struct batch *batch, struct err *e)
 {
     struct writer *w = context;
-    return writer_apply(w, batch, NULL, NULL, e) && writer_expire(w, e);
+    return writer_apply(w, batch, NULL, NULL, e) && (!w->store->is_shared || writer_housekeep(w, e)) &&
+           writer_expire(w, e);
 }
 
 static bool may_go_on(void *context, const struct pipeline_progress *progress)
@@ -338,6 +339,7 @@ static bool backfill(struct request *rq, struct err *e)
     options.decode = setup_decode(rq->config, NULL, NULL);
     options.shard.raw_bytes_max = 0;
     options.backfills = true;
+    options.housekeep = st->is_shared; /* a server has batch logs to delete */
     options.only = rq->only;
     options.stop = stop_catch();
     options.tick = tick;
@@ -348,7 +350,10 @@ static bool backfill(struct request *rq, struct err *e)
                                      .plan = &rq->plan,
                                      .decode = rq->decode.text != NULL ? &rq->decode.steps : NULL,
                                      .stop = options.stop};
-    bool good = take_files(rq, e) && take_topics(rq, e);
+    bool good = take_files(rq, e);
+    /* A daemon of a server may have counted more meanwhile. */
+    backfill_plan_fini(&rq->plan);
+    good = good && backfill_plan(&rq->plan, st, rq->report, &rq->only, e) && take_topics(rq, e);
     pipeline_free(rq->backfill.pipeline);
     return good && expire_all(st, false, options.stop, rq->quiet, &expired, e);
 }
@@ -368,6 +373,7 @@ static bool open_store(struct request *rq, struct err *e)
     const char *url = rq->config->store.url;
     const struct report *report = find_report(rq->config, rq->name);
     struct store_options options = setup_store(rq->config);
+    options.writer.backfills = true;
     options.raw_count = 0; /* they were stored when the lines were counted first */
     if (!rq->has_daemon && report == NULL)
         return err_set(e, EX_CONFIG,

@@ -440,15 +440,30 @@ static bool take(struct recounting *rc, struct err *e)
                                                : store_forget_end(rc->store, rc->known->range, e);
 }
 
-static bool take_out(struct forget *f, struct store *st, const struct known *k, struct err *e)
+static bool know(struct known *k, struct forget *f, struct store *st, struct err *e)
 {
-    struct recounting rc = {.store = st, .known = k, .forget = f, .books = &f->books};
-    bool good = store_forget_begin(st, k->range, e) && take(&rc, e);
+    bool good = read_known(k, st, &f->position->range, e);
+    for (size_t r = 0; good && r < st->report_count; r++)
+        good = check_report(k, r, e);
+    return good;
+}
+
+/* The books are read once more: beside a server another writer may have changed them before it began. */
+static bool take_out(struct forget *f, struct store *st, struct err *e)
+{
+    struct known k;
+    struct recounting rc = {.store = st, .known = &k, .forget = f, .books = &f->books};
+    if (!store_forget_begin(st, &f->position->range, e)) {
+        store_forget_undo(st);
+        return false;
+    }
+    bool good = know(&k, f, st, e) && take(&rc, e);
     if (!good || f->dry_run)
         store_forget_undo(st);
     for (size_t i = 0; i < rc.piece_count; i++)
         books_fini(&rc.pieces[i].books);
     free(rc.pieces);
+    free_known(&k);
     return good;
 }
 
@@ -456,10 +471,7 @@ bool forget_file(struct forget *f, struct store *st, struct err *e)
 {
     struct known k;
     books_init(&f->books, st->report_count);
-    bool good = read_known(&k, st, &f->position->range, e) && check_file(f, e);
-    for (size_t r = 0; good && r < st->report_count; r++)
-        good = check_report(&k, r, e);
-    good = good && take_out(f, st, &k, e);
+    bool good = know(&k, f, st, e) && check_file(f, e);
     free_known(&k);
-    return good;
+    return good && take_out(f, st, e);
 }

@@ -351,7 +351,7 @@ bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report,
         return false;
     if (plan->position_count > 0)
         qsort(plan->positions, plan->position_count, sizeof *plan->positions, compare_positions);
-    bool good = store_books(st, take_book, &g, e);
+    bool good = (st->writer == NULL || store_settle(st, e)) && store_books(st, take_book, &g, e);
     if (g.count > 0)
         qsort(g.noted, g.count, sizeof *g.noted, compare_noted);
     for (size_t p = 0, i = 0; good && p < plan->position_count; p++) {

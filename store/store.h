@@ -54,6 +54,7 @@ struct store_writer {
     const char *group, *instance; /* Kafka consumer group and instance; NULL: none */
     const char *topics[RAW_SOURCES_MAX];
     size_t topic_count;
+    bool backfills; /* all its batches backfill: store/backfill.h */
 };
 
 /* Options of a writer, which some stores support; zeros: none. Readers heed `clock`, too. */

@@ -62,6 +62,11 @@ bool store_claim(struct store *st, struct range *ranges, size_t count, struct er
                                         : st->reader->positions(st, take_position, &c, e);
 }
 
+bool store_settle(struct store *st, struct err *e)
+{
+    return writer_of(st)->settle == NULL || st->writer->settle(st, e);
+}
+
 bool store_apply(struct store *st, const struct batch *batch, struct err *e)
 {
     const struct store_writer_ops *writer = writer_of(st);

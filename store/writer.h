@@ -23,6 +23,7 @@ struct store_writer_ops {
     /* NULL, both: there is only one writer at a time. */
     bool (*meet)(struct store *st, struct err *e);
     bool (*claim)(struct store *st, struct range *ranges, size_t count, struct err *e);
+    bool (*settle)(struct store *st, struct err *e); /* NULL: books are never behind positions */
     bool (*apply)(struct store *st, const struct batch *batch, struct err *e);
     bool (*housekeep)(struct store *st, bool all, struct err *e);
     bool (*expire)(struct store *st, int64_t now_ms, bool trusts_clock, struct expired *expired,
@@ -40,6 +41,9 @@ bool store_meet(struct store *st, struct err *e) MUST_CHECK;
  * was never counted. Tail, latest_ms and label become those of the last range. Without a claim, the first
  * batch with a range of a partition makes it. */
 bool store_claim(struct store *st, struct range *ranges, size_t count, struct err *e) MUST_CHECK;
+/* Have the books of all positions that store_positions() gave before: another writer's batch may have moved a
+ * position, and not be in the books yet. */
+bool store_settle(struct store *st, struct err *e) MUST_CHECK;
 /* Apply all of a batch or nothing; durable on return. Parts may be given back to their shards afterwards.
  * EX_DATAERR: a range does not begin at its position; or, if the batch backfills, it was counted before. */
 bool store_apply(struct store *st, const struct batch *batch, struct err *e) MUST_CHECK;

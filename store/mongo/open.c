@@ -26,6 +26,7 @@
 #include "store/mongo/raw/place.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/apply.h"
+#include "store/mongo/writer/behind.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/prealloc.h"
 #include "store/mongo/writer/slot.h"
@@ -294,6 +295,7 @@ static const struct store_writer_ops writer_ops = {
     .forget = &forget_ops,
     .meet = mongo_meet,
     .claim = mongo_claim,
+    .settle = mongo_settle,
     .apply = mongo_apply,
     .housekeep = mongo_housekeep,
     .expire = mongo_expire,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Search ledger.pml, rollup.pml and stages.pml for a way to count an event twice or never: `model.py [--deep]`.
+"""Search ledger.pml, backfill.pml, rollup.pml and stages.pml for a way to count an event twice or never: `model.py [--deep]`.
 
 The protocols must hold in every world of WORLDS, and must fail in the world given wherever a rule is taken away:
 a model that cannot fail proves nothing. `--deep` searches worlds of more than 10^7 states, which take minutes.
@@ -15,7 +15,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LEDGER, ROLLUP, STAGES = (os.path.join(HERE, name) for name in ("ledger.pml", "rollup.pml", "stages.pml"))
+LEDGER, BACKFILL, ROLLUP, STAGES = (os.path.join(HERE, f"{name}.pml") for name in ("ledger", "backfill", "rollup", "stages"))
 DEPTH = 1_000_000
 MEGABYTES = 6000
 SECONDS = 600  # for one search; without --deep they take a few
@@ -36,9 +36,35 @@ DEEP_WORLDS = [
     "TWINS=1 CRASHES=1",
 ]
 
+BACKFILL_WORLDS = [
+    "CRASHES=1",
+    "LIVES=2",
+    "FILLERS=2",
+    "START=3 END=4",
+]
+
+DEEP_BACKFILL_WORLDS = [
+    "LIVES=2 CRASHES=1",
+    "FILLERS=2 CRASHES=1",
+    "START=3 END=5 CRASHES=1",
+]
+
 ROLLUP_WORLDS = ["TURNS=1"]
 
-DEEP_ROLLUP_WORLDS = ["TURNS=2"]
+DEEP_BACKFILL_WORLDS = [
+    "CRASHES=1",
+    "LIVES=2",
+    "FILLERS=2",
+    "START=3 END=4",
+]
+
+DEEP_BACKFILL_WORLDS = [
+    "LIVES=2 CRASHES=1",
+    "FILLERS=2 CRASHES=1",
+    "START=3 END=5 CRASHES=1",
+]
+
+ROLLUP_WORLDS = ["TURNS=2"]
 
 STAGES_WORLDS = [
     "CRASHES=1",
@@ -52,6 +78,7 @@ STAGES_WORLDS = [
 # The subject of an assertion of the model, by a word in it.
 MEANING = [
     ("!(counted", "an event is counted twice"),
+    ("is_counted", "an event is lost, or the books do not have it"),
     ("failed<=", "recovery does not end"),
     ("<=1", "a batch is found twice"),
     ("&170", "an event is counted twice"),
@@ -82,6 +109,14 @@ VARIANTS = [
     ("LOOK_AFTER_CLAIM", "MOVES=1 REBALANCES=1"),
     ("NEWER_PAST", "MOVES=2 LATE_MOVES=1 REBALANCES=1"),
     ("CLAIM_NUMBER", "MOVES=1 LATE_COMMITS=1 REBALANCES=1"),
+]
+
+BACKFILL_VARIANTS = [
+    ("FILLS", "FILLERS=2"),
+    ("EPOCH", ""),
+    ("CLAIMING_FOR_UNTIL", ""),
+    ("RECOVERING_FIRST", "FILLERS=2"),
+    ("RECOVERING_AT_THE_CLAIM", ""),
 ]
 
 ROLLUP_VARIANTS = [
@@ -158,6 +193,8 @@ def main():
     options = parser.parse_args()
     runs = [(LEDGER, world, world, True) for world in WORLDS + (DEEP_WORLDS if options.deep else [])]
     runs += [(LEDGER, without(rule), f"WITHOUT_{rule} {world}", False) for rule, world in VARIANTS]
+    runs += [(BACKFILL, f"backfill: {world}", world, True) for world in BACKFILL_WORLDS + (DEEP_BACKFILL_WORLDS if options.deep else [])]
+    runs += [(BACKFILL, f"backfill: {without(rule)}", f"WITHOUT_{rule} {world}", False) for rule, world in BACKFILL_VARIANTS]
     runs += [(ROLLUP, f"rolling up: {world}", world, True)
              for world in ROLLUP_WORLDS + (DEEP_ROLLUP_WORLDS if options.deep else [])]
     runs += [(ROLLUP, f"rolling up: {without(rule)}", f"WITHOUT_{rule}", False) for rule in ROLLUP_VARIANTS]

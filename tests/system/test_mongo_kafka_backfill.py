@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""`tallyd backfill` in MongoDB from the topics of a real Kafka broker, while no daemon counts: a report that came later has all,
-once, whenever what counts is killed; also records from before a topic was counted.
+"""`tallyd backfill` in MongoDB from the topics of a real Kafka broker, also while a daemon counts them: a report that came later
+has all, once, whenever what counts is killed; also records from before a topic was counted.
 
 The judge is a recount by Python of what was produced, and `tallyd verify`. TALLYD_MONGO names the server. TALLYD_ROUNDS (3 by
 default) says how often it is killed. The seed is printed; TALLYD_SEED repeats a run.
 """
 
 import os
+import threading
 
 import kafkacase
 import mongocase
-from harness import EX_OK, EX_TEMPFAIL, draw_death, dying_at, failpoints
+from harness import EX_OK, draw_death, dying_at, failpoints
 from kafkacase import Feed
 from mongokafkacase import MongoKafkaCase
 
@@ -64,13 +65,37 @@ class Backfill(MongoKafkaCase):
         self.verify()
 
     def test_daemon_counts_meanwhile(self):
+        """First its partitions are quiet, and one is claimed by what backfills. Then records come, and what backfills is killed."""
+        feed, sent = self.feeds[0], threading.Event()
         self.count(SITE)
-        self.count(PAGES)
+        self.configure({feed.topic: "decode: [combined]"}, f'store: {{url: "{self.url}"}}\n{PAGES}')
         self.run_daemon()
-        self.backfill("pages", status=EX_TEMPFAIL)
-        self.assertIn("stop all that count first", self.err)
+        self.backfill("pages", "-q", env=dying_at("mongo.applying"), status=-9)
+
+        def send():
+            while not sent.wait(0.02):
+                feed.send(20, 60)
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        try:
+            for _ in range(ROUNDS):
+                self.backfill("pages", "-q", env=dying_at(draw_death(self.dice, failpoints("mongo."), 2)), status=None)
+                self.assertIn(self.status, (EX_OK, -9), self.err)
+            self.assertIn("has counted all", self.backfill("pages"))
+        finally:
+            sent.set()
+            thread.join()
+        self.wait_counted(feed)
         self.stop()
-        self.assertIn("has counted all", self.backfill("pages"))
+        said = self.read(self.log_name).decode()
+        self.assertIn("a backfill took over", said)
+        self.assertNotIn("session_ended", said)
+        expected = kafkacase.Recount(entry for log in feed.logs for entry in log)
+        found = {row["path"]: [int(row["hits"]), int(row["bytes"])]
+                 for row in self.query("pages", "--top", "1000", "--measure", "all")}
+        self.assertEqual((dict(expected.pages), expected.hits), (found, self.total()))
+        self.verify()
 
 
 if __name__ == "__main__":

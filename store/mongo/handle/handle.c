@@ -119,6 +119,7 @@ void mongo_free(struct mongo_store *m)
     bson_destroy(m->batch.commit_update);
     text_fini(&m->id);
     free(m->batch.ranges);
+    free(m->batch.found.key);
     free(m->reports);
     free(m->more);
     free(m->sorting.items);

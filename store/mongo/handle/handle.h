@@ -37,11 +37,18 @@ struct mongo_partition {
     bool is_claimed; /* false: the members below are those of the last claim */
     int64_t epoch, next;
     int64_t claim;                  /* number of this writer's claim; it uses each number once */
+    int64_t fills;                  /* changes of its books by batches that backfill or take out */
     int64_t counted_in;             /* number of the last batch with a range of it; 0: none since the claim */
     bool is_new;                    /* nothing of it was ever counted */
     int64_t *until;                 /* offset up to which each report counts it; -1: not counted yet */
     struct build_stretches *builds; /* those of the source itself; then those of each report's backfills */
     size_t builds_count;
+};
+
+/* A partition as a batch that backfills found it: mongo/writer/behind.h. */
+struct mongo_found {
+    char *key; /* as in struct mongo_partition */
+    int64_t epoch, next, fills;
 };
 
 /* A batch that is committed and not applied yet, of this slot or another's. */
@@ -121,7 +128,10 @@ struct mongo_batch {
     /* By report: the batch takes its one range out of the report again. NULL: the batch counts. Borrowed for
      * one call of mongo/writer/take.h. */
     const bool *taken;
-    bool backfills; /* it counts a range before the position: store/backfill.h */
+    bool backfills;           /* it counts a range before the position: store/backfill.h */
+    size_t report;            /* that it counts for; valid if it backfills */
+    struct mongo_found found; /* its partition; valid if it backfills */
+    bool was_outrun;          /* it was dropped, since the partition was not as found any more */
     struct backfill_entry moved[BACKFILL_ENTRIES_MAX]; /* entries of the books that it moves */
     size_t moved_count;
 };

@@ -53,6 +53,8 @@ void mongo_add_who(const struct mongo_store *m, bson_t *set)
         BSON_APPEND_UTF8(&who, "group", m->writer.who.group);
     if (m->writer.who.instance != NULL)
         BSON_APPEND_UTF8(&who, "instance", m->writer.who.instance);
+    if (m->writer.who.backfills)
+        BSON_APPEND_BOOL(&who, "backfills", true);
     add_topics(&who, &m->writer.who);
     add_reports(&who, m);
     if (m->writer.since_ms > 0)
@@ -188,6 +190,14 @@ static const char *topic_of_two_groups(const struct pair *p)
     return NULL;
 }
 
+static bool backfills(const bson_t *ledger, const char *slot)
+{
+    char path[64];
+    bson_iter_t it;
+    snprintf(path, sizeof path, "writers.%s.who.backfills", slot);
+    return mongo_find_member(ledger, path, &it) && bson_iter_as_bool(&it);
+}
+
 static bool is_twin(const struct mongo_store *m, const bson_t *ledger, const char *slot)
 {
     return is_same(m->writer.who.group, text_of(ledger, slot, "group")) &&
@@ -207,6 +217,9 @@ static bool may_meet(const struct pair *p, int code, struct err *e)
             "%s: generation %d of report \"%s\" is counted here, and generation %d by %s: each event would "
             "count in one of them only. Stop all daemons with the older one, then start all with the newer",
             database, r->generation, r->name, theirs, mongo_describe_writer(p->ledger, p->slot, other));
+    if (p->m->writer.who.backfills && backfills(p->ledger, p->slot))
+        return err_set(e, code, "%s: another backfill runs, by %s: wait until it has ended", database,
+                       mongo_describe_writer(p->ledger, p->slot, other));
     const char *topic = topic_of_two_groups(p);
     return topic == NULL ||
            err_set(e, code,
@@ -344,6 +357,10 @@ bool mongo_taken_over(const struct mongo_store *m, const bson_t *ledger, const c
     const char *group = text_of(ledger, owner, "group"), *why = "which is configured to count it, too";
     if (is_twin(m, ledger, owner) && came_later(m, ledger, owner) && mongo_slot_is_others(m, ledger, owner))
         return refuse_twin(m, ledger, owner, e);
+    if (backfills(ledger, owner))
+        return err_set_retryable(e, EX_TEMPFAIL, "%s: a backfill took over %s: %s: again",
+                                 mongo_client_name(m->client), what,
+                                 mongo_describe_writer(ledger, owner, other));
     if (m->writer.who.group != NULL && group != NULL)
         why = strcmp(m->writer.who.group, group) == 0 ? "to which the group assigned it"
                                                       : "of another kafka.group: count a topic in one group";

@@ -4,9 +4,10 @@
  *   writers.w3.who: { host: "web-2", group: "tallyd", instance: "two", topics: ["access"],
  *                     reports: [{ name: "pages", generation: 2 }], since: ISODate("…") }
  *
- * Slots   : `who` of each slot describes the writer that took it.
+ * Slots   : `who` of each slot describes the writer that took it. `backfills: true`: it only backfills.
  * Refused : two writers that count one report in different generations: each event would be in one of them
  *           only. Two consumer groups that count one topic: each would take its partitions from the other.
+ *           Two backfills: the later one would not get on.
  * Start   : a new writer is refused while such another lives (mongo_slot_is_others()). EX_TEMPFAIL, since the
  *           other may be about to end. `since` is set when a writer is let in.
  * Running : if two such writers were let in, the earlier one had been silent for longer than a lease, and
@@ -44,7 +45,8 @@ bool mongo_meet(struct store *st, struct err *e) MUST_CHECK;
  * since 2026-11-23T07:01:02Z)". */
 const char *mongo_describe_writer(const bson_t *ledger, const char *slot, char buf[MONGO_WRITER_BYTES]);
 /* Sets *e to why `owner`, and not this writer, has `what`. The error is EX_CONFIG if `owner` is a twin that
- * was let in later, else EX_TEMPFAIL. Returns false. */
+ * was let in later, else EX_TEMPFAIL; retryable if `owner` only backfills, since this writer then claims it
+ * again. Returns false. */
 bool mongo_taken_over(const struct mongo_store *m, const bson_t *ledger, const char *what, const char *owner,
                       struct err *e);
 /* Another writer has the slot, as the ledger says: forgets the slot. Returns false. */

@@ -6,13 +6,12 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/mem.h"
-#include "store/mongo/ledger/books.h"
 #include "store/mongo/ledger/copies.h"
-#include "store/mongo/ledger/peers.h"
 #include "store/mongo/raw/raw.h"
 #include "store/mongo/send/batches.h"
 #include "store/mongo/send/recover.h"
 #include "store/mongo/send/send.h"
+#include "store/mongo/writer/behind.h"
 #include "store/mongo/writer/commit.h"
 #include "store/mongo/writer/crowd.h"
 #include "store/mongo/writer/enough.h"
@@ -26,8 +25,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define IDLE_MS   2000 /* after this time the last batch is marked done, though no other follows */
-#define LOGS_KEPT 64
+#define IDLE_MS    2000 /* after this time the last batch is marked done, though no other follows */
+#define LOGS_KEPT  64
+#define OUTRUN_MAX 16 /* times that a batch which backfills begins anew, since other writers were quicker */
 
 static struct mongo_open own_open(const struct mongo_store *m, int64_t seq)
 {
@@ -65,27 +65,12 @@ static bool is_under_way(const struct mongo_store *m, const struct batch *batch)
     return true;
 }
 
-/* Reads which entries of the books a batch moves that backfills. The batch before it is applied, and so are
- * those that the claim has found open: so the books say what was counted. */
-static bool read_moved(struct mongo_store *m, const struct batch *batch, struct err *e)
-{
-    const struct range *r = &batch->ranges[0];
-    const struct mongo_partition *p = mongo_own_partition(m, r);
-    struct backfill_span span = backfill_span(batch, r);
-    ASSERT(batch->range_count == 1);
-    if (p->is_new || r->to > p->next)
-        return backfill_ahead(r, e);
-    return mongo_read_span(m, r, batch->report, &span, e) &&
-           (backfill_change(&span, m->batch.moved, &m->batch.moved_count, e) ||
-            err_prefix(e, "%s", r->label));
-}
-
 static bool claim(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
-    if ((batch->backfills && !mongo_check_alone(m, e)) || !mongo_claim_for(m, batch, e))
-        return false;
     if (batch->backfills)
-        return read_moved(m, batch, e);
+        return mongo_find_behind(m, batch, e);
+    if (!mongo_claim_for(m, batch, e))
+        return false;
     for (size_t i = 0; i < batch->range_count; i++) {
         const struct range *r = &batch->ranges[i];
         const struct mongo_partition *p = mongo_own_partition(m, r);
@@ -114,6 +99,7 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
     memcpy(m->batch.ranges, batch->ranges, batch->range_count * sizeof *m->batch.ranges);
     m->batch.range_count = batch->range_count;
     m->batch.backfills = batch->backfills;
+    m->batch.report = batch->report;
     m->batch.step = STEP_LOGGING;
     return true;
 }
@@ -161,11 +147,16 @@ static void note_committed(struct mongo_store *m)
     m->writer.batches_to_ask -= m->writer.batches_to_ask > 0;
     m->writer.committed = m->writer.number;
     m->writer.is_done = false;
-    for (size_t i = 0; !m->batch.backfills && i < m->batch.range_count; i++) {
+    if (m->batch.backfills) {
+        mongo_note_behind(m);
+        return;
+    }
+    for (size_t i = 0; i < m->batch.range_count; i++) {
         struct mongo_partition *p = mongo_own_partition(m, &m->batch.ranges[i]);
         p->next = m->batch.ranges[i].to;
         p->counted_in = m->writer.committed;
         p->is_new = m->batch.taken != NULL && p->next == 0;
+        p->fills += m->batch.taken != NULL;
         for (size_t r = 0; r < m->store.report_count; r++)
             p->until[r] = m->batch.taken == NULL || m->batch.taken[r] ? p->next : -1;
         note_builds(m, p, &m->batch.ranges[i]);
@@ -217,13 +208,21 @@ bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
     bool is_known = is_under_way(m, batch);
-    if (m->batch.step == STEP_LOGGING && !is_known)
-        drop_batch(m); /* the batch, with its number */
+    /* The batch is dropped with its number. One that backfills is made anew, from the books as they are. */
+    if (m->batch.step == STEP_LOGGING && (!is_known || batch->backfills))
+        drop_batch(m);
     if (m->batch.step > STEP_LOGGING && is_known)
         return store_raw_again(m, batch, e) && go_on(m, e);
     if (m->batch.step > STEP_LOGGING && !go_on(m, e))
         return false;
-    return begin(m, batch, e) && go_on(m, e);
+    for (int tries = 0; tries < OUTRUN_MAX; tries++) {
+        m->batch.was_outrun = false;
+        if (begin(m, batch, e) && go_on(m, e))
+            return true;
+        if (!m->batch.was_outrun)
+            return false;
+    }
+    return false;
 }
 
 bool mongo_housekeep(struct store *st, bool all, struct err *e)

@@ -61,17 +61,49 @@ static void remove_position(struct mongo_store *m, const struct mongo_partition 
         BSON_APPEND_UTF8(unset, mongo_partition_member(m, p, members[i]), "");
 }
 
+/* Takes part in the changes of the partition's books that are no counting from the position on: no other one
+ * was made since `fills` was read, and the next one finds another number. */
+static void add_fill(const char *key, int64_t fills, bson_t *query, bson_t *set)
+{
+    struct text path = {0};
+    text_printf(&path, "partitions.%s.fills", key);
+    mongo_match_number(query, path.ptr, fills, fills > 0);
+    BSON_APPEND_INT64(set, path.ptr, fills + 1);
+    text_fini(&path);
+}
+
+/* Adds the conditions of a range that is backfilled. Position and owner stay. */
+static void add_found(struct mongo_store *m, const struct range *range, bson_t *query, bson_t *set)
+{
+    const struct mongo_found *f = &m->batch.found;
+    struct text path = {0};
+    bson_t least;
+    text_printf(&path, "partitions.%s.epoch", f->key);
+    BSON_APPEND_INT64(query, path.ptr, f->epoch);
+    text_clear(&path);
+    text_printf(&path, "partitions.%s.next", f->key);
+    BSON_APPEND_DOCUMENT_BEGIN(query, path.ptr, &least);
+    BSON_APPEND_INT64(&least, "$gte", range->to);
+    bson_append_document_end(query, &least);
+    add_fill(f->key, f->fills, query, set);
+    text_fini(&path);
+}
+
 /* Adds the conditions and the new values of one range. */
 static void add_range(struct mongo_store *m, const struct range *range, bson_t *query, bson_t *set,
                       bson_t *unset)
 {
+    if (m->batch.backfills) {
+        add_found(m, range, query, set);
+        return;
+    }
     const struct mongo_partition *p = mongo_own_partition(m, range);
     BSON_APPEND_UTF8(query, mongo_partition_member(m, p, "owner"), m->writer.slot);
     BSON_APPEND_INT64(query, mongo_partition_member(m, p, "epoch"), p->epoch);
     BSON_APPEND_INT64(query, mongo_partition_member(m, p, "claim"), p->claim);
     mongo_match_number(query, mongo_partition_member(m, p, "next"), p->next, !p->is_new);
-    if (m->batch.backfills)
-        return; /* the position stays */
+    if (m->batch.taken != NULL)
+        add_fill(p->key, p->fills, query, set);
     if (m->batch.taken != NULL && range->to == 0)
         remove_position(m, p, unset);
     else
@@ -93,7 +125,9 @@ static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
     for (size_t i = 0; i < m->batch.range_count; i++) {
         snprintf(index, sizeof index, "%u", (unsigned)i);
         BSON_APPEND_DOCUMENT_BEGIN(&ranges, index, &one);
-        BSON_APPEND_UTF8(&one, "partition", mongo_own_partition(m, &m->batch.ranges[i])->key);
+        BSON_APPEND_UTF8(&one, "partition",
+                         m->batch.backfills ? m->batch.found.key
+                                            : mongo_own_partition(m, &m->batch.ranges[i])->key);
         BSON_APPEND_INT64(&one, "from", m->batch.ranges[i].from);
         BSON_APPEND_INT64(&one, "to", m->batch.ranges[i].to);
         bson_append_document_end(&ranges, &one);
@@ -148,6 +182,13 @@ static bool explain(struct mongo_store *m, const bson_t *ledger, struct err *e)
     snprintf(path, sizeof path, "writers.%s.inc", m->writer.slot);
     if (mongo_number_at(ledger, path, -1) != m->writer.inc)
         return mongo_lose_slot(m, ledger, e);
+    m->batch.was_outrun = m->batch.backfills;
+    if (m->batch.was_outrun)
+        return err_set_retryable(
+            e, EX_TEMPFAIL,
+            "%s: other writers claimed or backfilled %s each time that some of it was to "
+            "be counted: run the same command again, which resumes",
+            mongo_client_name(m->client), m->batch.ranges[0].label);
     for (size_t i = 0; i < m->batch.range_count; i++) {
         const struct mongo_partition *p = mongo_own_partition(m, &m->batch.ranges[i]);
         int64_t epoch;
@@ -159,6 +200,12 @@ static bool explain(struct mongo_store *m, const bson_t *ledger, struct err *e)
         if (epoch != p->epoch)
             return mongo_taken_over(m, ledger, m->batch.ranges[i].label,
                                     mongo_text_at(ledger, mongo_partition_member(m, p, "owner")), e);
+        if (m->batch.taken != NULL &&
+            mongo_number_at(ledger, mongo_partition_member(m, p, "fills"), 0) != p->fills)
+            return err_set(e, EX_TEMPFAIL,
+                           "%s: a backfill counted some of %s meanwhile: run the same command again, which "
+                           "resumes",
+                           mongo_client_name(m->client), m->batch.ranges[i].label);
     }
     return mongo_refuse(m, e, "its positions were changed by hand or another program");
 }

@@ -141,6 +141,16 @@ static bool recover_of(const struct claims *c, const bson_t *ledger, struct err 
     return true;
 }
 
+bool mongo_recover_of(struct mongo_store *m, const char *key, const bson_t *ledger, struct err *e)
+{
+    struct claims c = {.m = m};
+    mongo_names_init(&c.keys);
+    (void)mongo_names_add(&c.keys, slice_text(key));
+    bool good = recover_of(&c, ledger, e);
+    mongo_names_fini(&c.keys);
+    return good;
+}
+
 /* Takes the builds of a partition from its books into `builds`. */
 struct taking {
     const struct mongo_store *m;
@@ -267,6 +277,7 @@ static void take_claim(struct mongo_store *m, struct mongo_partition *p, const b
     p->is_new = !mongo_find_member(ledger, m->id.ptr, &member) || !read_member(&member, r);
     r->from = p->next = r->to;
     p->epoch = mongo_number_at(ledger, mongo_partition_member(m, p, "epoch"), 0);
+    p->fills = mongo_number_at(ledger, mongo_partition_member(m, p, "fills"), 0);
 }
 
 void mongo_forget_partitions(struct mongo_store *m)
@@ -357,10 +368,10 @@ bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct er
 }
 
 /* Was it another's meanwhile, or never ours? */
-static bool is_to_be_claimed(struct mongo_store *m, const struct range *r, bool backfills)
+static bool is_to_be_claimed(struct mongo_store *m, const struct range *r)
 {
     const struct mongo_partition *p = mongo_known_partition(m, r);
-    return p == NULL || !p->is_claimed || (!backfills && !p->is_new && p->next != r->from);
+    return p == NULL || !p->is_claimed || (!p->is_new && p->next != r->from);
 }
 
 bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct err *e)
@@ -368,7 +379,7 @@ bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct er
     size_t count = 0;
     struct range *ranges = xcalloc(batch->range_count + 1, sizeof *ranges);
     for (size_t i = 0; i < batch->range_count; i++) {
-        if (is_to_be_claimed(m, &batch->ranges[i], batch->backfills))
+        if (is_to_be_claimed(m, &batch->ranges[i]))
             ranges[count++] = batch->ranges[i];
     }
     bool good = mongo_claim(&m->store, ranges, count, e);

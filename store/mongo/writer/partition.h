@@ -20,5 +20,7 @@ void mongo_drop_partitions(struct mongo_store *m, const struct range *ranges, si
 bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct err *e) MUST_CHECK;
 /* Claims those partitions of a batch that this writer does not have. */
 bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct err *e) MUST_CHECK;
+/* Recovers open batches of other slots, as `ledger` shows them, that have events of the partition `key`. */
+bool mongo_recover_of(struct mongo_store *m, const char *key, const bson_t *ledger, struct err *e) MUST_CHECK;
 /* Positions of the ledger, and of `past`. */
 bool mongo_positions(struct store *st, position_fn *fn, void *context, struct err *e) MUST_CHECK;

@@ -11,6 +11,7 @@
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/crowd.h"
+#include "store/mongo/writer/torn.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -82,6 +83,7 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
         m->writer.is_done = true;
         m->writer.logs_deleted = 0;
         m->writer.kept_ms = clock_mono_ms(m->store.clock);
+        m->writer.batches_to_ask = MONGO_BATCHES_ASKED;
         struct mongo_open own;
         good = be_let_in(m, &after, e) &&
                (!mongo_open_of(&after, m->writer.slot, &own) || mongo_recover(m, &own, e)) &&
