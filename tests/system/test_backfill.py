@@ -207,6 +207,19 @@ class Times(BackfillCase):
                 self.tallied("import", "-q", f"{n}.log", config="tallyd.yaml", store=store)
                 self.check(whole, store=store)
 
+    def test_a_forgotten_file_leaves_no_times(self):
+        self.count("a.log", log(self.dice, 500, (0, 60 * 24 * 10)), "alone.yaml")
+        self.write("none.log", b"")
+        self.tallied("import", "none.log")
+        self.fill((60 * 24 * 2, 60 * 24 * 5))
+        self.backfill()
+        books = "SELECT entry FROM book WHERE source != ''"
+        with sqlite3.connect(self.path("tallyd.db")) as db:
+            self.assertTrue(any(entry.startswith("filled.") for (entry,) in db.execute(books)))
+        self.tallied("forget", "a.log")
+        with sqlite3.connect(self.path("tallyd.db")) as db:
+            self.assertEqual([], list(db.execute(books)))
+
     def test_books_and_answers_say_what_was_filled(self):
         day = 60 * 24
         old, new = log(self.dice, 2000, (0, day * 10)), log(self.dice, 500, (day * 20, day * 25))

@@ -106,6 +106,27 @@ class Backfill(MongoCase):
                 self.backfill("segments")
                 self.check(a, files=["a.log"])
 
+    def test_times_that_were_filled_go_with_a_file_that_is_forgotten(self):
+        """Killed in between, the rest is counted again without the report: it has none of its events, of no times."""
+        a = self.lines(4)
+        self.write("a.log", a)
+        self.write("none.log", b"")
+        self.import_("a.log", "alone.yaml")
+        self.import_("none.log", "tallyd.yaml")
+        self.backfill("pages", "--from", "2026-01-04", "--to", "2026-01-07")
+        for report in LATER:
+            self.backfill(report)
+        entries = [one["reports"]["pages"] for one in self.base.books.find({"source": {"$exists": True}})]
+        self.assertTrue(any("filled" in one for one in entries), entries)
+        self.tallyd("forget", "-c", "tallyd.yaml", "--store", self.store, "a.log", status=-9, env=dying_at("forget.taken"))
+        self.import_("a.log", "alone.yaml")
+        self.import_("none.log", "tallyd.yaml")
+        for report in LATER:
+            self.backfill(report)
+        self.check(a, files=["a.log"])
+        self.tallyd("forget", "-c", "tallyd.yaml", "--store", self.store, "a.log")
+        self.assertTrue(all(one["reports"] == {} for one in self.base.books.find({"source": {"$exists": True}})))
+
     def test_living_writer(self):
         self.write("a.log", self.lines(1))
         self.import_("a.log", "alone.yaml")
