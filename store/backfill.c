@@ -161,7 +161,9 @@ struct planning {
     struct noted *noted;         /* of all positions */
     const struct noted *present; /* those of the position that is planned */
     size_t present_count, time_count, time_capacity;
-    int64_t begun; /* of the position that is planned: the first offset counted at all */
+    int64_t begun;     /* of the position that is planned: the first offset counted at all */
+    int64_t newest_ms; /* the latest_ms of the position that was counted last */
+    bool counts_some;
     size_t count, capacity, position_capacity, stretch_capacity;
 };
 
@@ -336,6 +338,18 @@ static int64_t first_counted(const struct range *r, const struct noted *noted, s
     return first;
 }
 
+/* Note whether the report counted the end of the position, if that was counted last. */
+static void note_end(struct planning *g, size_t position, int64_t since, int64_t until)
+{
+    const struct range *r = &g->plan->positions[position].range;
+    g->counts_some |= since >= 0;
+    if (r->latest_ms < g->newest_ms)
+        return;
+    /* Of several that one batch counted, each will do. */
+    g->plan->is_behind = until != r->to && (r->latest_ms > g->newest_ms || g->plan->is_behind);
+    g->newest_ms = r->latest_ms;
+}
+
 /* Plan a position, of whose entries `noted` has `count`, by offset. */
 static void plan_position(struct planning *g, size_t position, const struct noted *noted, size_t count)
 {
@@ -350,6 +364,7 @@ static void plan_position(struct planning *g, size_t position, const struct note
         if (noted[i].kind == NOTED_UNTIL)
             until = noted[i].to;
     }
+    note_end(g, position, since, until);
     add_stretch(g, noted, count, position, 0, since < 0 ? end : since);
     for (size_t i = 0; since >= 0 && i < count; i++) {
         if (noted[i].kind == NOTED_GAP)
@@ -379,6 +394,7 @@ bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report,
             i++;
         plan_position(&g, p, g.count > 0 ? g.noted + first : NULL, i - first);
     }
+    plan->is_behind = plan->is_behind && g.counts_some;
     free(g.noted);
     return good;
 }

@@ -80,6 +80,26 @@ class Backfill(BackfillCase):
                                  (report, span, self.err))
             self.tallied("backfill", "pages")
 
+    def test_query_says_that_its_end_is_missing(self):
+        """The report is not configured any more, later again. A site that is quiet has no note."""
+        spans = [(60 * 24 * day, 60 * 24 * (day + 5)) for day in (0, 9, 18)]
+        first, second, third = (log(self.dice, 500, span) for span in spans)
+
+        def check(**said):
+            for report, begin, end in (("pages", 1, 25), ("pages", 1, 8), ("pages", 1, 12), ("pages", 1, 5), ("site", 1, 25), ("pages", 20, 25)):
+                self.tallied("query", report, "--from", f"2026-01-{begin:02}", "--to", f"2026-01-{end:02}", "--step", "day")
+                told = "was not configured when" in self.err, "it counts no more" in self.err
+                self.assertEqual(said.get(f"{report}_{begin}_{end}", (False, False)), told, (report, begin, end, self.err))
+
+        self.count("a.log", first, "tallyd.yaml")
+        check(pages_20_25=(False, False))  # all is counted: it is quiet
+        self.count("a.log", second, "alone.yaml")
+        check(pages_1_25=(True, True), pages_1_8=(True, True), pages_1_12=(True, True), pages_20_25=(True, True))
+        self.count("b.log", third, "tallyd.yaml")
+        check(pages_1_25=(True, False), pages_1_8=(True, False), pages_1_12=(True, False))
+        self.backfill()
+        check()
+
     def test_gaps_of_any_history_are_filled(self):
         """Files grow, are renamed and packed; reports come and go; what backfills is killed."""
         for n in range(ROUNDS):
@@ -251,25 +271,25 @@ class Times(BackfillCase):
 class Api(BackfillCase, DaemonCase):
     def test_api_says_what_is_missing(self):
         """An answer that begins with nothing, or has a hole, has the note, in JSON, in tables and in PromQL; one that has only counts
-        has none."""
-        for is_filled in False, True:
-            self.check_notes(is_filled)
+        has none. One that ends with nothing has it if the report counts no more."""
+        for is_filled, is_over in (False, False), (True, False), (False, True):
+            self.check_notes(is_filled, is_over)
 
-    def check_notes(self, is_filled):
+    def check_notes(self, is_filled, is_over):
         old, new = log(self.dice, 500, (0, 60 * 24 * 5)), log(self.dice, 500, (60 * 24 * 10, 60 * 24 * 15))
         for name in "tallyd.db", "tallyd.db-wal", "tallyd.db-shm", "a.log":
             if os.path.exists(self.path(name)):
                 os.remove(self.path(name))
-        self.count("a.log", old, "alone.yaml")
-        self.count("a.log", new, "tallyd.yaml")
+        self.count("a.log", old, "tallyd.yaml" if is_over else "alone.yaml")
+        self.count("a.log", new, "alone.yaml" if is_over else "tallyd.yaml")
         if is_filled:
             self.tallied("backfill", "pages", "--to", "2026-01-03")
         self.write("run.yaml", CONFIG + b'sources: {in: {type: stdin, decode: [combined]}}\nhttp: {listen: "127.0.0.1:0"}\n')
         self.launch("-c", "run.yaml", "--store", "sqlite:tallyd.db")
-        for told, report, begin in (True, "pages", "01"), (False, "pages", "12"), (False, "site", "01"):
+        for told, report, begin in (True, "pages", "01"), (is_over, "pages", "12"), (False, "site", "01"):
             query = f"/api/v1/query?report={report}&from=2026-01-{begin}&to=2026-01-20&step=day"
             notes = json.loads(self.get(query)).get("notes", [])
-            self.assertEqual([f"{len(old):,} bytes"] * told, [re.search(r"[\d,]+ bytes", note).group() for note in notes])
+            self.assertEqual([f"{len(new if is_over else old):,} bytes"] * told, [re.search(r"[\d,]+ bytes", note).group() for note in notes])
             self.assertEqual(notes, re.findall("^note: (.*)$", self.get(query + "&format=table"), re.MULTILINE))
             asked = "query=" + urllib.parse.quote(f"sum(increase({report}:hits[1d]))")
             steps = f"&start=2026-01-{begin}T00:00:00Z&end=2026-01-20T00:00:00Z&step=86400"
