@@ -13,7 +13,7 @@ import threading
 import mongocase
 
 from harness import EX_CONFIG, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, command, dice, draw_death, dying_at, failpoints
-from mongocase import LINES_A_BATCH, MongoCase, log
+from mongocase import LINES_A_BATCH, Int64, MongoCase, log
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 3)
 ALONE = mongocase.CONFIG.replace(b"  pages: {by: [path]}\n", b"").replace(b'  segments: {by: ["path:1"], layout: hour}\n', b"")
@@ -355,6 +355,28 @@ class Replace(MongoCase):
         self.assertEqual({"errors", key}, {one["_id"] for one in self.base.reports.find()})
         self.tallied("forget", "errors~1", config="taken.yaml")
         self.assertEqual(now, self.found_hours())
+
+    def test_range_is_not_taken_if_a_writer_came_meanwhile(self):
+        self.begin_both()
+        times = ["--from", self.RANGE[0], "--to", self.RANGE[1]]
+        self.tallied("backfill", "-q", "again", *times, config="both.yaml")
+        was, ended = self.found(), threading.Event()
+
+        def come():
+            while not ended.is_set():
+                self.base.ledger.update_one({"_id": "ledger"}, {"$inc": {"writers.w5.inc": Int64(1)}})
+
+        writer = threading.Thread(target=come)
+        writer.start()
+        try:
+            self.take(*times, status=EX_TEMPFAIL)
+        finally:
+            ended.set()
+            writer.join()
+        self.assertIn("another writer counted meanwhile", self.err)
+        self.assertEqual(was, self.found())
+        self.take(*times)
+        self.assertNotEqual(was, self.found())
 
 
 if __name__ == "__main__":
