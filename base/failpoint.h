@@ -30,6 +30,7 @@
     X(FORGET_AFTER_COMMIT, "forget.after_commit")         \
     X(REPLACE_BEFORE_COMMIT, "replace.before_commit")     \
     X(REPLACE_AFTER_COMMIT, "replace.after_commit")       \
+    X(REPLACE_FILLED, "replace.filled")                   \
     X(DROP_COLLECTION, "drop.collection")                 \
     X(DROP_LAST, "drop.last")                             \
     X(OFFSETS_BEFORE, "offsets.before_commit")            \

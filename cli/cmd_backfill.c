@@ -25,7 +25,7 @@
 
 static const char usage[] =
     "usage: tallyd backfill [OPTIONS] REPORT [FILE…]\n"
-    "       tallyd backfill [OPTIONS] REPORT --compare OLD | --take OLD [--drop-old]\n"
+    "       tallyd backfill [OPTIONS] REPORT --compare OLD | --take OLD [--from --to] [--drop-old]\n"
     "\n"
     "Counts for a report what was counted before it was configured, from what files and topics still hold,\n"
     "up to exactly where it began by itself; also what came while it was not configured. No line is\n"
@@ -45,8 +45,10 @@ static const char usage[] =
     "      --to TIME      count only events before this time\n"
     "      --compare OLD  count nothing; print by day where the report differs from the report OLD\n"
     "      --take OLD     count nothing; make the report the newest generation of OLD, in one step.\n"
-    "                     It must have all that OLD counted\n"
+    "                     It must have all that OLD counted. With --from and --to: of these times, and\n"
+    "                     before and after it has OLD's counts\n"
     "      --drop-old     with --take: drop the generation that was the newest\n"
+    "      --force        with --take: although it lacks what is nowhere any more\n"
     "      --dry-run      list what the report did not count, change nothing\n"
     "  -q, --quiet        print only errors\n"
     "  -h, --help         this text\n"
@@ -440,7 +442,7 @@ static bool take_time(void *context, const char *name, const char *value, struct
 int cmd_backfill(int argc, char **argv)
 {
     const char *file = NULL, *store_url = NULL, *compared = NULL, *taken = NULL;
-    bool drops_old = false;
+    bool drops_old = false, forced = false;
     struct request rq = {0};
     const struct option_word words[] = {
         {"config", 'c', .text = &file},   {"store", .text = &store_url},
@@ -448,7 +450,7 @@ int cmd_backfill(int argc, char **argv)
         {"dry-run", .flag = &rq.dry_run}, {"quiet", 'q', .flag = &rq.quiet},
         {"from", .take = take_time},      {"to", .take = take_time},
         {"compare", .text = &compared},   {"take", .text = &taken},
-        {"drop-old", .flag = &drops_old}};
+        {"drop-old", .flag = &drops_old}, {"force", .flag = &forced}};
     const struct command command = {"backfill", usage, words, COUNT_OF(words), &rq};
     int status = options_parse(&command, &argc, &argv);
     if (status != 0)
@@ -457,10 +459,12 @@ int cmd_backfill(int argc, char **argv)
         return options_bad_usage("backfill", "which REPORT?");
     if ((compared != NULL || taken != NULL) && (argc != 1 || (compared != NULL && taken != NULL)))
         return options_bad_usage("backfill", "--compare and --take are given alone, without FILE");
-    if (drops_old && taken == NULL)
-        return options_bad_usage("backfill", "--drop-old needs --take");
+    if ((drops_old || forced) && taken == NULL)
+        return options_bad_usage("backfill", "--drop-old and --force need --take");
     if (rq.only.from_ms > 0 && rq.only.to_ms == 0)
         rq.only.to_ms = CIVIL_END_MS;
+    if (compared != NULL && rq.only.to_ms > 0)
+        return options_bad_usage("backfill", "--compare has no --from and --to: it prints every day");
     if (rq.only.from_ms > rq.only.to_ms)
         return options_bad_usage("backfill", "--from is after --to");
     rq.name = argv[0];
@@ -472,7 +476,8 @@ int cmd_backfill(int argc, char **argv)
     if (compared != NULL) {
         status = replace_compare(rq.config, rq.name, compared);
     } else if (taken != NULL) {
-        status = replace_take(rq.config, rq.name, taken, drops_old);
+        const struct replace_request request = {rq.name, taken, rq.only, drops_old, forced};
+        status = replace_take(rq.config, &request);
     } else {
         rq.has_daemon = !rq.dry_run && has_daemon(&rq, file != NULL);
         status = backfill_report(&rq);

@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "daemon/setup.h"
 #include "store/backend/backend.h"
+#include "store/backend/splice.h"
 #include "store/backfill.h"
 #include "store/forget.h"
 
@@ -177,11 +178,12 @@ static bool check_whole(const struct pair *p, struct err *e)
     char from[UNITS_NUMBER_BYTES], to[UNITS_NUMBER_BYTES];
     bool good = backfill_plan(&old, p->store, p->reports[0], NULL, e) &&
                 backfill_plan(&new, p->store, p->reports[1], NULL, e);
-    if (good && backfill_lacks(&new, &old, &lacking)) {
+    if (good && backfill_lacks(&new, &old, false, &lacking)) {
         const struct report *r = &p->store->reports[p->reports[1]];
         const struct range *range = &new.positions[lacking.position].range;
         good = err_set(e, EX_NOINPUT,
-                       "%s lacks %s%s%s, offsets %s to %s, which %s counted: run `tallyd backfill %s` first",
+                       "%s lacks %s%s%s, offsets %s to %s, which %s counted: run `tallyd backfill %s` first, "
+                       "or give --force if they are nowhere any more",
                        r->name, range->partition[0] == '\0' ? range->label : range->source,
                        range->partition[0] == '\0' ? "" : "/", range->partition,
                        units_number(lacking.from, from), units_number(lacking.to, to),
@@ -192,27 +194,68 @@ static bool check_whole(const struct pair *p, struct err *e)
     return good;
 }
 
-int replace_take(const struct config *c, const char *report, const char *old, bool drops_old)
+/* Take the place for a range of times. The writer has the new report, so the readers' handle comes first.
+ * What it reads is read later, when nothing is counted any more. */
+static bool take_times(struct pair *p, const struct config *c, const struct store_options *options,
+                       const struct replace_request *rq, struct store_replaced *done, struct err *e)
+{
+    if (!open_pair(p, c, rq->report, rq->old, e))
+        return false;
+    struct store_splicing s = {.from = p->store,
+                               .by = p->reports[1],
+                               .report = p->reports[0],
+                               .times = rq->times,
+                               .drops_old = rq->drops_old,
+                               .forced = rq->forced};
+    s.to = store_open_with(c->store.url, STORE_WRITE, options, &p->store->reports[s.by], 1, e);
+    bool good = s.to != NULL && store_splice(&s, done, e);
+    /* The writer goes last: SQLite leaves no log then. */
+    store_close(p->store);
+    p->store = NULL;
+    store_close(s.to);
+    return good;
+}
+
+static bool take_all(struct pair *p, const struct config *c, const struct store_options *options,
+                     const struct replace_request *rq, struct store_replaced *done, struct err *e)
+{
+    /* The writer comes first: nothing is counted until all is done. */
+    struct store *writer = store_open_with(c->store.url, STORE_WRITE, options, NULL, 0, e);
+    bool good = writer != NULL && open_pair(p, c, rq->report, rq->old, e) &&
+                (rq->forced || check_whole(p, e)) &&
+                store_replace(writer, rq->report, rq->old, rq->drops_old, done, e);
+    store_close(p->store);
+    p->store = NULL;
+    store_close(writer);
+    return good;
+}
+
+static void say_taken(const struct replace_request *rq, const struct store_replaced *done)
+{
+    char from[CIVIL_ISO_BYTES], to[CIVIL_ISO_BYTES];
+    printf("%s is %s~%d now", rq->report, rq->old, done->generation);
+    if (!backfill_has_all(&rq->times))
+        printf(", with the counts of %s~%d before %s and from %s on", rq->old, done->replaced,
+               civil_iso(rq->times.from_ms, from), civil_iso(rq->times.to_ms, to));
+    printf(
+        "; %s~%d is %s. In the configuration, give %s this definition and `generation: %d`, and remove %s\n",
+        rq->old, done->replaced, rq->drops_old ? "dropped" : "kept, until `tallyd forget` drops it", rq->old,
+        done->generation, rq->report);
+}
+
+int replace_take(const struct config *c, const struct replace_request *rq)
 {
     struct err e;
     struct pair p = {0};
     struct store_replaced done;
     struct store_options options = setup_store(c);
     options.raw_count = 0;
-    /* The writer comes first: nothing is counted until all is done. */
-    struct store *writer = store_open_with(c->store.url, STORE_WRITE, &options, NULL, 0, &e);
-    bool good = writer != NULL && open_pair(&p, c, report, old, &e) && check_whole(&p, &e) &&
-                store_replace(writer, report, old, drops_old, &done, &e);
+    bool good = (backfill_has_all(&rq->times) ? take_all : take_times)(&p, c, &options, rq, &done, &e);
     int status = EX_OK;
     if (good)
-        printf("%s is %s~%d now; %s~%d is %s. In the configuration, give %s this definition and `generation: "
-               "%d`, "
-               "and remove %s\n",
-               report, old, done.generation, old, done.replaced,
-               drops_old ? "dropped" : "kept, until `tallyd forget` drops it", old, done.generation, report);
+        say_taken(rq, &done);
     else
         status = options_complain("backfill", &e);
     store_close(p.store);
-    store_close(writer);
     return status;
 }

@@ -78,9 +78,8 @@ static bool report_uses(const struct report *r, enum field f)
         uses |= r->conditions[i].field == f;
     for (size_t i = 0; i < r->measure_count; i++)
         uses |= r->measures[i].kind != MEASURE_COUNT && r->measures[i].field == f;
-    /* Not of one dimension: older definitions, without it, stay the same. */
     for (size_t i = 0; i < r->measure_count; i++)
-        uses |= r->measures[i].dimension_count > 1 && (r->measures[i].fields >> f & 1) != 0;
+        uses |= (r->measures[i].fields >> f & 1) != 0;
     return uses;
 }
 

@@ -25,6 +25,7 @@ struct counted {
     int64_t since, until; /* -1: it does not count the source */
     int64_t other;        /* events of all sources that went to the series `other` */
     bool has_gap;
+    bool has_kept; /* counts of another generation, of any source (store/splice.h) */
 };
 
 /* A piece of the source that is recounted at once, up to an offset. Its begin is the end of the piece before
@@ -84,6 +85,8 @@ static bool read_book(void *context, const char *source, const char *partition, 
     int n = store_find_report(k->store, slice_text(report));
     if (source[0] == '\0' && n >= 0 && strcmp(entry, "other") == 0)
         k->reports[n].other = value;
+    if (source[0] == '\0' && n >= 0 && strncmp(entry, "kept.", strlen("kept.")) == 0)
+        k->reports[n].has_kept = true;
     if (strcmp(source, k->range->source) != 0 || strcmp(partition, k->range->partition) != 0)
         return true;
     if (report[0] == '\0')
@@ -146,6 +149,11 @@ static bool check_report(struct known *k, size_t report, struct err *e)
                        " of its events came too late for report \"%s\" (`keep`), and nothing tells "
                        "which ones",
                        *books_report(&k->books, report, BOOK_LATE), r->name);
+    if (c->has_kept)
+        return err_set(e, EX_UNAVAILABLE,
+                       "report \"%s\" has counts of an earlier generation, of all sources, and nothing tells "
+                       "which ones are of this source. `tallyd forget --yes %s` drops the whole report",
+                       r->name, r->name);
     if (counted == 0)
         return true;
     if (!k->takes[report])

@@ -276,8 +276,9 @@ bool eval_run(struct store *st, const struct eval_question *q, struct eval_answe
     *a = (struct eval_answer){.from_ms = q->from_ms, .step_ms = q->step_ms};
     arena_init(&a->arena, ARENA_CHUNK_BYTES);
     natives_init(&a->natives, q->limits.sketches_max);
-    fe.has_holes = a->has_holes = arena_add(&a->arena, st->report_count * sizeof *a->has_holes);
-    memset(a->has_holes, 0, st->report_count * sizeof *a->has_holes);
+    fe.holes = a->holes = arena_add(&a->arena, st->report_count * sizeof *a->holes);
+    for (size_t r = 0; r < st->report_count; r++)
+        a->holes[r] = MISSED_NOWHERE;
     fe.is_read = a->is_read = arena_add(&a->arena, st->report_count * sizeof *a->is_read);
     memset(a->is_read, 0, st->report_count * sizeof *a->is_read);
     struct node *n = parse_expression(q->text, &a->arena, e);

@@ -32,10 +32,11 @@ struct eval_answer {
     enum value_type type;
     int64_t from_ms, step_ms;
     struct vector vector;
-    struct natives natives;    /* the histograms in it */
-    bool is_cut;               /* there are more series than the client wants */
-    bool *is_read, *has_holes; /* by report of the store: fetch_room.h; in `arena` */
-    struct arena arena;        /* memory of the labels */
+    struct natives natives;   /* the histograms in it */
+    bool is_cut;              /* there are more series than the client wants */
+    bool *is_read;            /* by report of the store: fetch_room.h; in `arena` */
+    enum missed_where *holes; /* the same */
+    struct arena arena;       /* memory of the labels */
 };
 
 /* Call eval_fini() only after true. */

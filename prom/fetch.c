@@ -436,19 +436,19 @@ static bool step_is_empty(const struct natives *all, const struct vector *v, siz
     return is;
 }
 
-/* Have the series from `first` on no events at the first step, or at one before a step with events? */
-static bool has_hole(const struct natives *all, const struct vector *v, size_t first)
+/* Before: the series from `first` on have no events at the first step, or at one before a step with events. */
+static enum missed_where find_hole(const struct natives *all, const struct vector *v, size_t first)
 {
     bool was_empty = false;
     if (v->step_count == 0 || step_is_empty(all, v, first, 0))
-        return true;
+        return MISSED_BEFORE;
     for (size_t step = 1; step < v->step_count; step++) {
         bool is_empty = step_is_empty(all, v, first, step);
         if (was_empty && !is_empty)
-            return true;
+            return MISSED_BEFORE;
         was_empty = is_empty;
     }
-    return false;
+    return was_empty ? MISSED_AT_END : MISSED_NOWHERE;
 }
 
 static bool read_report(const struct reading *rd, struct select *select, size_t report, struct vector *out,
@@ -463,8 +463,10 @@ static bool read_report(const struct reading *rd, struct select *select, size_t 
         good = select_label(select, METRIC_LABEL, slice_text(metric.name), &matches, e) &&
                (!matches || read_metric(*rd, select, report, &metric, out, e));
         rd->fetch->is_read[report] |= matches;
-        if (good && matches && rd->fetch->step_ms > 0 && !rd->fetch->has_holes[report])
-            rd->fetch->has_holes[report] = has_hole(rd->fetch->natives, out, first);
+        if (good && matches && rd->fetch->step_ms > 0 && rd->fetch->holes[report] < MISSED_BEFORE) {
+            enum missed_where where = find_hole(rd->fetch->natives, out, first);
+            rd->fetch->holes[report] = where > rd->fetch->holes[report] ? where : rd->fetch->holes[report];
+        }
     }
     return good;
 }

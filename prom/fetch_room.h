@@ -7,6 +7,7 @@
 
 #include "prom/budget.h"
 #include "prom/vector.h"
+#include "query/missed.h"
 #include "store/reader.h"
 
 struct natives; /* native.h */
@@ -20,8 +21,7 @@ struct fetch {
     size_t step_count;
     int64_t start_ms, end_ms; /* first and last step of the whole question, of @ start() and @ end() */
     bool *is_read;            /* result, by report: one of its metrics was read */
-    bool *has_holes; /* result of a range, by report: a metric has no events at step 0, or before a step
-                      * with events */
+    enum missed_where *holes; /* result of a range, by report: where one of its metrics has no events */
 };
 
 /* The nodes directly around a selector or its function; zeros: nothing. fetch_run() omits what they would

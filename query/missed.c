@@ -74,6 +74,7 @@ static bool add_up(struct store *st, size_t report, struct missed *missed, struc
     *missed = (struct missed){0};
     bool good = backfill_plan(&plan, st, report, NULL, e);
     const struct backfill_stretch *last = NULL;
+    missed->is_behind = good && plan.is_behind;
     for (size_t i = 0; good && i < plan.stretch_count; i++) {
         const struct backfill_stretch *s = &plan.stretches[i];
         if (s->begun > 0)
@@ -87,17 +88,38 @@ static bool add_up(struct store *st, size_t report, struct missed *missed, struc
     return good;
 }
 
-bool missed_find(struct store *st, size_t report, const struct backfill_times *of, struct missed_cache *cache,
-                 int64_t now_ms, struct missed *missed, struct err *e)
+/* Can an answer that only ends empty be empty for that? It can if the report counts no more, or has later
+ * counts: otherwise there were no events. */
+static bool can_end(struct store *st, size_t report, const struct missed *missed, int64_t to_ms, bool *can,
+                    struct err *e)
+{
+    struct newest newest;
+    *can = missed->is_behind;
+    if (*can || missed->sources == 0)
+        return true;
+    if (!store_newest(st, report, CIVIL_END_MS, &newest, e))
+        return false;
+    *can = newest.start_ms >= to_ms;
+    return true;
+}
+
+bool missed_find(struct store *st, size_t report, const struct backfill_times *of, enum missed_where where,
+                 struct missed_cache *cache, int64_t now_ms, struct missed *missed, struct err *e)
 {
     const char *name = st->reports[report].name;
+    bool can = true;
+    *missed = (struct missed){0};
+    if (where == MISSED_NOWHERE)
+        return true;
     if (cache == NULL || !look_up(cache, name, now_ms, missed)) {
         if (!add_up(st, report, missed, e))
             return false;
         if (cache != NULL)
             keep(cache, name, now_ms, missed);
     }
-    if (missed->filled.from_ms <= of->from_ms && of->to_ms <= missed->filled.to_ms)
+    if (where == MISSED_AT_END && !can_end(st, report, missed, of->to_ms, &can, e))
+        return false;
+    if (!can || (missed->filled.from_ms <= of->from_ms && of->to_ms <= missed->filled.to_ms))
         *missed = (struct missed){0};
     return true;
 }
@@ -111,6 +133,8 @@ void missed_note(const struct missed *missed, struct slice report, struct text *
                 "%.*s was not configured when %s bytes (of a topic: records) of %zu source%s were counted",
                 SLICE_ARGS(report), units_number(missed->offsets, number), missed->sources,
                 missed->sources > 1 ? "s" : "");
+    if (missed->is_behind)
+        text_puts(out, ", the newest among them: it counts no more");
     if (missed->filled.to_ms > 0)
         text_printf(out, "; of these it has only events from %s to %s",
                     civil_iso(missed->filled.from_ms, from), civil_iso(missed->filled.to_ms, to));

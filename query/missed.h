@@ -1,7 +1,11 @@
 /* missed.h - the note that a report did not count all records of its sources: it was configured later, or not
  * all the time. An answer has this note if it begins empty, or if it is empty at a time before one with
- * counts: its zeros may be no counts. In PromQL that is the answer of a range. Called by query_run() and
+ * counts: its zeros may be no counts. An answer that only ends empty has it if the report counts no more, or has later
+ * counts: otherwise there were no events. In PromQL that is the answer of a range. Called by query_run() and
  * prom_api.c.
+ *
+ * Unknown: whether lines were written that no daemon has read yet. The store does not know them; the daemon
+ *          says how far it is behind (/metrics).
  *
  * Cost   : it reads all positions and books of the store. Callers that are asked often share a cache.
  * Threads: any may use a cache.
@@ -18,9 +22,13 @@
 #define MISSED_CACHE_SIZE 32    /* reports in the cache; further ones replace the oldest */
 
 /* Records that the report did not count. */
+/* The times at which an answer has no events, as far as that may be due to missed records. */
+enum missed_where { MISSED_NOWHERE, MISSED_AT_END, MISSED_BEFORE };
+
 struct missed {
     size_t sources;               /* 0: it counted all */
     int64_t offsets;              /* bytes of files, or records of topics */
+    bool is_behind;               /* these include the newest: it counts no more */
     struct backfill_times filled; /* all events of these times were counted nevertheless; 0: there are none */
 };
 
@@ -36,8 +44,9 @@ struct missed_cache {
 void missed_cache_init(struct missed_cache *cache);
 void missed_cache_fini(struct missed_cache *cache);
 
-/* Find out of a report of the store, for an answer of the times `of`. `cache` may be NULL. */
-bool missed_find(struct store *st, size_t report, const struct backfill_times *of, struct missed_cache *cache,
-                 int64_t now_ms, struct missed *missed, struct err *e) MUST_CHECK;
+/* Find out of a report of the store, for an answer of the times `of` that is empty there. `cache` may be
+ * NULL. */
+bool missed_find(struct store *st, size_t report, const struct backfill_times *of, enum missed_where where,
+                 struct missed_cache *cache, int64_t now_ms, struct missed *missed, struct err *e) MUST_CHECK;
 /* Adds the note, a sentence without its end; nothing if the report counted all. */
 void missed_note(const struct missed *missed, struct slice report, struct text *out);

@@ -10,9 +10,9 @@
  *           days are read as hours, parts of hours as minutes. A step that begins within a minute is refused.
  * Expiry  : if time buckets have expired, longer ones answer, provided that rows consist of whole ones. Else
  *           the answer is refused; it never leaves expired counts out.
- * Notes   : an answer of estimates says so (estimate.h). An answer that is empty at its begin, or at a time
- *           before one with counts, says if the report did not count all (missed.h): in JSON by a member
- *           `notes`, beside a table by query_note().
+ * Notes   : an answer of estimates says so (estimate.h). An answer that is empty at some time says if the
+ *           report did not count all, as far as that may be why (missed.h): in JSON by a member `notes`, beside
+ *           a table by query_note().
  * Owner   : a query borrows the text of its parameters.
  * Memory  : all but the text is taken from the store handle's share of memory (quota.h).
  * Errors  : EX_USAGE: the query is wrong; the text is for the user. EX_UNAVAILABLE: the answer passes a limit
@@ -83,7 +83,7 @@ struct query_stats {
     bool every_series;                        /* whether there was no filter */
     uint64_t series_matched;                  /* series that the filters matched; 0: nothing was read */
     const struct report *report;              /* of the store handle; NULL: the query did not get so far */
-    struct missed missed; /* known only if the answer is empty at its begin or before a row with counts */
+    struct missed missed;                     /* known only if the answer is empty at some time */
 };
 
 void query_init(struct query *q, int64_t now_ms, const struct query_limits *limits);

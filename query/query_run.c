@@ -148,20 +148,19 @@ static bool row_is_empty(const struct answer *a, size_t row)
     return any == 0;
 }
 
-/* Is the first row empty, or a row of time that is before one with counts? Later ones are those of a time
- * without events, such as the rest of today. */
-static bool has_hole(const struct answer *a)
+/* Before: the first row is empty, or a row of time that is before one with counts. */
+static enum missed_where find_hole(const struct answer *a)
 {
     bool was_empty = false;
     if (a->row_count == 0 || row_is_empty(a, 0))
-        return true;
+        return MISSED_BEFORE;
     for (size_t row = 1; row < a->row_count && !a->of_series; row++) {
         bool is_empty = row_is_empty(a, row);
         if (was_empty && !is_empty)
-            return true;
+            return MISSED_BEFORE;
         was_empty = is_empty;
     }
-    return false;
+    return was_empty ? MISSED_AT_END : MISSED_NOWHERE;
 }
 
 static bool find_missed(struct bound *b, struct query_stats *stats, struct err *e)
@@ -169,7 +168,7 @@ static bool find_missed(struct bound *b, struct query_stats *stats, struct err *
     const struct query *q = b->query;
     const struct answer *a = &b->answer;
     const struct backfill_times of = {a->from_ms, a->to_ms};
-    if (has_hole(a) && !missed_find(b->store, b->report, &of, q->missed, q->now_ms, &stats->missed, e))
+    if (!missed_find(b->store, b->report, &of, find_hole(a), q->missed, q->now_ms, &stats->missed, e))
         return false;
     b->answer.missed = stats->missed;
     return true;

@@ -1,6 +1,7 @@
 #include "store/backfill.h"
 
 #include "base/check.h"
+#include "base/civil.h"
 #include "base/mem.h"
 #include "base/order.h"
 
@@ -28,16 +29,20 @@ struct backfill_span backfill_span(const struct batch *batch, const struct range
     return s;
 }
 
-static bool scan_filled(const char *entry, int64_t *from, struct backfill_times *times)
+/* Read an entry of offsets of which events of some times were counted. */
+static bool scan_filled(const char *entry, int64_t *from, struct backfill_times *times, bool *is_kept)
 {
-    return sscanf(entry, "filled.%" SCNd64 ".%" SCNd64 ".%" SCNd64, from, &times->from_ms, &times->to_ms) ==
-           3;
+    *is_kept = strncmp(entry, "kept.", strlen("kept.")) == 0;
+    return sscanf(entry,
+                  *is_kept ? "kept.%" SCNd64 ".%" SCNd64 ".%" SCNd64
+                           : "filled.%" SCNd64 ".%" SCNd64 ".%" SCNd64,
+                  from, &times->from_ms, &times->to_ms) == 3;
 }
 
 /* Events of the same times were counted of [from, to). */
-static void read_filled(struct backfill_span *s, int64_t from, int64_t to)
+static void read_filled(struct backfill_span *s, int64_t from, int64_t to, bool is_kept)
 {
-    if (to == s->from)
+    if (to == s->from && !is_kept)
         s->filled_from = from;
     s->is_filled = s->is_filled || (from < s->to && s->from < to);
 }
@@ -47,12 +52,13 @@ void backfill_read(struct backfill_span *s, const char *entry, int64_t value)
     int64_t from;
     struct backfill_times times;
     struct build_stretch built;
+    bool is_kept;
     if (build_read(entry, value, &built)) {
         struct build_stretch *now = &s->builds[built.kind];
         now->from = built.build == now->build && built.to == s->from ? built.from : now->from;
-    } else if (scan_filled(entry, &from, &times) && times.from_ms == s->only.from_ms &&
+    } else if (scan_filled(entry, &from, &times, &is_kept) && times.from_ms == s->only.from_ms &&
                times.to_ms == s->only.to_ms)
-        read_filled(s, from, value);
+        read_filled(s, from, value, is_kept);
     else if (strcmp(entry, "since") == 0)
         s->since = value;
     else if (strcmp(entry, "until") == 0)
@@ -155,7 +161,9 @@ struct planning {
     struct noted *noted;         /* of all positions */
     const struct noted *present; /* those of the position that is planned */
     size_t present_count, time_count, time_capacity;
-    int64_t begun; /* of the position that is planned: the first offset counted at all */
+    int64_t begun;     /* of the position that is planned: the first offset counted at all */
+    int64_t newest_ms; /* the latest_ms of the position that was counted last */
+    bool counts_some;
     size_t count, capacity, position_capacity, stretch_capacity;
 };
 
@@ -187,12 +195,13 @@ static bool read_source_entry(const char *entry, struct noted *n)
 /* Read an entry of a report, which is the one that is planned unless `is_other`. */
 static bool read_report_entry(bool is_other, const char *entry, struct noted *n)
 {
+    bool is_kept;
     if (is_other) {
         n->kind = NOTED_OTHER;
         return strcmp(entry, "since") == 0;
     }
     n->kind = NOTED_FILLED;
-    if (scan_filled(entry, &n->from, &n->times))
+    if (scan_filled(entry, &n->from, &n->times, &is_kept))
         return true;
     n->kind = strcmp(entry, "since") == 0   ? NOTED_SINCE
               : strcmp(entry, "until") == 0 ? NOTED_UNTIL
@@ -246,11 +255,25 @@ static int64_t piece_end(const struct planning *g, int64_t from, int64_t to)
     return end;
 }
 
+/* Do the times have all of `only` together? */
+static bool have_all(const struct backfill_times *times, size_t count, const struct backfill_times *only)
+{
+    int64_t at_ms = only->from_ms, end_ms = backfill_has_all(only) ? CIVIL_END_MS : only->to_ms;
+    for (size_t i = 0; i < count;) {
+        if (times[i].from_ms <= at_ms && at_ms < times[i].to_ms) {
+            at_ms = times[i].to_ms;
+            i = 0;
+        } else {
+            i++;
+        }
+    }
+    return at_ms >= end_ms;
+}
+
 /* Note the times of which all events of [from, to) were counted. False: none are left that are wanted. */
 static bool add_times(struct planning *g, struct backfill_stretch *s)
 {
     struct backfill_plan *plan = g->plan;
-    bool wants = true;
     for (size_t i = 0; i < g->present_count; i++) {
         const struct noted *n = &g->present[i];
         if (n->kind != NOTED_FILLED || n->from > s->from || n->to < s->to)
@@ -259,10 +282,8 @@ static bool add_times(struct planning *g, struct backfill_stretch *s)
         plan->times = xgrow(plan->times, &g->time_capacity, count, sizeof *plan->times);
         plan->times[count - 1] = n->times;
         s->without_count++;
-        wants = wants && (backfill_has_all(&plan->only) || plan->only.from_ms < n->times.from_ms ||
-                          n->times.to_ms < plan->only.to_ms);
     }
-    return wants;
+    return s->without_count == 0 || !have_all(&plan->times[s->without], s->without_count, &plan->only);
 }
 
 static void add_piece(struct planning *g, size_t position, int64_t from, int64_t to, int64_t latest_ms)
@@ -317,6 +338,18 @@ static int64_t first_counted(const struct range *r, const struct noted *noted, s
     return first;
 }
 
+/* Note whether the report counted the end of the position, if that was counted last. */
+static void note_end(struct planning *g, size_t position, int64_t since, int64_t until)
+{
+    const struct range *r = &g->plan->positions[position].range;
+    g->counts_some |= since >= 0;
+    if (r->latest_ms < g->newest_ms)
+        return;
+    /* Of several that one batch counted, each will do. */
+    g->plan->is_behind = until != r->to && (r->latest_ms > g->newest_ms || g->plan->is_behind);
+    g->newest_ms = r->latest_ms;
+}
+
 /* Plan a position, of whose entries `noted` has `count`, by offset. */
 static void plan_position(struct planning *g, size_t position, const struct noted *noted, size_t count)
 {
@@ -331,6 +364,7 @@ static void plan_position(struct planning *g, size_t position, const struct note
         if (noted[i].kind == NOTED_UNTIL)
             until = noted[i].to;
     }
+    note_end(g, position, since, until);
     add_stretch(g, noted, count, position, 0, since < 0 ? end : since);
     for (size_t i = 0; since >= 0 && i < count; i++) {
         if (noted[i].kind == NOTED_GAP)
@@ -360,21 +394,21 @@ bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report,
             i++;
         plan_position(&g, p, g.count > 0 ? g.noted + first : NULL, i - first);
     }
+    plan->is_behind = plan->is_behind && g.counts_some;
     free(g.noted);
     return good;
 }
 
-bool backfill_lacks(const struct backfill_plan *plan, const struct backfill_plan *old,
+bool backfill_lacks(const struct backfill_plan *plan, const struct backfill_plan *old, bool whole,
                     struct backfill_stretch *found)
 {
     for (size_t i = 0; i < plan->stretch_count; i++) {
         const struct backfill_stretch *s = &plan->stretches[i];
         int64_t at = s->from;
-        /* Both lists are sorted by position and offset. Where the old report has events of some times, it has
-         * counts that the new one lacks. */
+        /* Both lists are sorted by position and offset. */
         for (size_t k = 0; k < old->stretch_count; k++) {
             const struct backfill_stretch *o = &old->stretches[k];
-            if (o->position == s->position && o->without_count == 0 && o->from <= at && at < o->to)
+            if (o->position == s->position && (whole || o->without_count == 0) && o->from <= at && at < o->to)
                 at = o->to;
         }
         *found = *s;
@@ -383,6 +417,28 @@ bool backfill_lacks(const struct backfill_plan *plan, const struct backfill_plan
             return true;
     }
     return false;
+}
+
+bool backfill_each_only_of(const struct backfill_plan *plan, const struct backfill_plan *old,
+                           backfill_kept_fn *fn, void *context)
+{
+    for (size_t i = 0; i < plan->stretch_count; i++) {
+        const struct backfill_stretch *s = &plan->stretches[i];
+        int64_t at = s->from;
+        for (size_t k = 0; k < old->stretch_count && at < s->to; k++) {
+            const struct backfill_stretch *o = &old->stretches[k];
+            if (o->position != s->position || o->to <= at || o->from >= s->to)
+                continue;
+            if (o->without_count > 0)
+                return false;
+            if (at < o->from)
+                fn(context, s->position, at, o->from);
+            at = o->to;
+        }
+        if (at < s->to)
+            fn(context, s->position, at, s->to);
+    }
+    return true;
 }
 
 struct backfill_filter backfill_filter(const struct backfill_plan *plan, const struct backfill_stretch *s)

@@ -10,6 +10,8 @@
  * Times  : a batch may have only the events of a range of times. Then these entries stay. The entry
  *          `filled.FROM.MS.MS` says up to which offset events between both times were counted, from FROM. A
  *          later batch of these offsets leaves such events out: the plan names their times.
+ * Kept   : the entry `kept.FROM.MS.MS` says the same of counts of another generation, whose place the report
+ *          took for other times (store/splice.h).
  * Begun  : a topic may hold records from before it was first counted (`start: latest`). They count in the
  *          report alone. The source's own entry `since` says where its own books begin.
  * Future : events that were in the future when their source was counted stay rejected: the books say from
@@ -101,16 +103,24 @@ struct backfill_plan {
     size_t stretch_count;
     struct backfill_times *times;
     struct backfill_times only; /* the times that are to be counted */
+    /* The report counted some sources, but not the end of the one that was counted last: it counts no more. */
+    bool is_behind;
 };
 
 /* List what a report did not count of events of the times `only` (NULL: of any). backfill_plan_fini() frees
  * the plan, also after a failure. */
 bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report,
                    const struct backfill_times *only, struct err *e) MUST_CHECK;
-/* Did the report of `old` count offsets that the report of `plan` did not? *found: some of them. Pre: both
- * are plans of one moment of a store, of all times. */
-bool backfill_lacks(const struct backfill_plan *plan, const struct backfill_plan *old,
+/* Did the report of `old` count offsets that the report of `plan` lacks? *found: some of them. `whole`: only
+ * those of which it counted all events, else those of which it counted any. Pre: both are plans of one moment
+ * of a store, `old` of all times. */
+bool backfill_lacks(const struct backfill_plan *plan, const struct backfill_plan *old, bool whole,
                     struct backfill_stretch *found);
+/* Call `fn` for each piece of offsets that the report of `old` counted, and that of `plan` lacks. False: the
+ * report of `old` counted only events of some times of it. Pre: as above. */
+typedef void backfill_kept_fn(void *context, size_t position, int64_t from, int64_t to);
+bool backfill_each_only_of(const struct backfill_plan *plan, const struct backfill_plan *old,
+                           backfill_kept_fn *fn, void *context);
 /* The events that the stretch lacks. It borrows from the plan. */
 struct backfill_filter backfill_filter(const struct backfill_plan *plan, const struct backfill_stretch *s);
 void backfill_plan_fini(struct backfill_plan *plan);

@@ -85,8 +85,11 @@ typedef bool position_fn(void *context, const struct position *position); /* fal
  *                   gap.FROM        the offset up to which it did not count, from FROM: not configured then
  *                   filled.FROM.MS.MS   the offset up to which it counted, from FROM, the events between both
  *                                   times, in ms; other events only as the other entries say
+ *                   kept.FROM.MS.MS the same, of counts of another generation (store/splice.h)
  *   report          other           events counted in the series `other` (store_cell_count())
  *                   expired.SPAN    the expiry watermark of a resolution, in ms
+ *                   kept.MS         the time in ms up to which, from MS on, counts are of another generation
+ *                   kept.events     the events that these counts have more than its own of these times had
  *                   late.SPAN       events that came after their time bucket of the resolution had expired
  *   source          since           of a topic: the offset from which its own books count; not in each store
  *   source          state           of a followed file: enum range_state (aggregate/batch.h)

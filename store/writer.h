@@ -17,6 +17,7 @@ struct expired {
 };
 
 struct store_forget_ops;
+struct store_splice_ops;
 
 /* The writing operations of a kind of store. */
 struct store_writer_ops {
@@ -30,6 +31,7 @@ struct store_writer_ops {
                    struct err *e);
     bool (*move_back)(struct store *st, size_t report, int64_t now_ms, struct err *e);
     const struct store_forget_ops *forget; /* forget.h; NULL: it takes nothing out again */
+    const struct store_splice_ops *splice; /* splice.h; NULL: a report takes only a whole place */
     bool backfills;                        /* does `apply` take batches that backfill? */
 };
 

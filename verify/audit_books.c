@@ -189,6 +189,7 @@ struct totals {
     size_t column;             /* column of the report's first count */
     int128 sum, other;         /* over all stored months: of all series, and of `other` */
     int64_t counted, to_other; /* the same by the books */
+    int64_t kept;              /* events of another generation, less those that the books have instead */
 };
 
 static void add_cell(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
@@ -209,6 +210,8 @@ static bool add_book(void *context, const char *source, const char *partition, c
         return true;
     if (source[0] != '\0' && strcmp(entry, books_report_name(BOOK_COUNTED)) == 0)
         t->counted = value_add(t->counted, value);
+    if (source[0] == '\0' && strcmp(entry, "kept.events") == 0)
+        t->kept = value;
     if (source[0] == '\0' && strcmp(entry, "other") == 0)
         t->to_other = value_add(t->to_other, value);
     return true;
@@ -259,7 +262,7 @@ bool audit_totals(struct audit *a, size_t report, struct err *e)
                               .measures = (uint32_t)1 << count};
     if (!store_scan(a->store, &scan, add_cell, &t, &stats, e))
         return false;
-    judge_total(a, &t, "counted", (int128)t.counted * r->one_in, t.sum, scan.from_ms == 0);
+    judge_total(a, &t, "counted", (int128)t.counted * r->one_in + t.kept, t.sum, scan.from_ms == 0);
     judge_total(a, &t, "in the series " STORE_OTHER_KEY, t.to_other, t.other, scan.from_ms == 0);
     return true;
 }

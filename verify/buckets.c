@@ -9,6 +9,14 @@
 #define OTHER UINT32_MAX /* number of the series `other` in these tables */
 
 #define AGAIN_MAX 3
+#define KEPT_MAX  2 /* before and after the report's own times */
+
+/* Times whose counts are of another generation of the report, and are not judged (store/splice.h). */
+struct kept_times {
+    const char *report; /* its name */
+    struct backfill_times list[KEPT_MAX];
+    size_t count;
+};
 
 /* One report at one resolution. */
 struct comparison {
@@ -23,12 +31,25 @@ struct comparison {
     struct pieces stored_sketches[REPORT_MEASURES_MAX]; /* by sketch of the report */
     /* The books have events that no source has any more: time buckets may exceed the recount. */
     bool may_hold_more;
+    const struct kept_times *kept;
     int64_t last_more_ms; /* last time bucket that does; -1: none */
 };
+
+/* Does the time bucket have counts of another generation? */
+static bool is_kept(const struct comparison *c, int64_t bucket_ms)
+{
+    bool is = false;
+    for (size_t i = 0; i < c->kept->count; i++)
+        is |= c->kept->list[i].from_ms < span_next(c->resolution, bucket_ms) &&
+              bucket_ms < c->kept->list[i].to_ms;
+    return is;
+}
 
 static void take_stored(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     struct comparison *c = context;
+    if (is_kept(c, bucket_ms))
+        return;
     uint32_t number = series < c->number_count ? c->number_of[series] : OTHER - 1;
     struct recount_cell *to = recount_cells_get(&c->stored, number, bucket_ms);
     report_merge(c->recount->report, to->columns, values);
@@ -40,6 +61,8 @@ static bool take_stored_sketch(void *context, uint32_t series, int64_t bucket_ms
     struct comparison *c = context;
     uint32_t number = series < c->number_count ? c->number_of[series] : OTHER - 1;
     (void)e;
+    if (is_kept(c, bucket_ms))
+        return true;
     pieces_add(&c->stored_sketches[sketch], number, bucket_ms, packed);
     return true;
 }
@@ -160,6 +183,8 @@ static void compare_series(struct comparison *c, const struct recount_cell *want
     const struct recount_cell *have = recount_cells_find(&c->stored, want->series, want->bucket_ms);
     struct recount_cell *other = other_cell(c, want->bucket_ms);
     bool is_more = false;
+    if (is_kept(c, want->bucket_ms))
+        return;
     c->v->compared++;
     if (other != NULL)
         report_merge(r, recount_cells_get(&c->totals, OTHER, want->bucket_ms)->columns, want->columns);
@@ -228,6 +253,8 @@ static void compare_packed(struct comparison *c, uint32_t series, int64_t bucket
     const enum sketch_kind kind = measure_sketch_kind(m);
     const bool of_part = series != OTHER && has_other(c, bucket_ms);
     char have[PIECE_TEXT_BYTES], want[PIECE_TEXT_BYTES];
+    if (is_kept(c, bucket_ms))
+        return;
     c->v->compared++;
     if (slice_equal(stored, recounted) || (of_part && c->may_hold_more))
         return;
@@ -353,7 +380,8 @@ static void say_missing(const struct comparison *c, const struct verify_missing 
 }
 
 static bool compare_resolution_once(struct verify *v, size_t report, enum span resolution,
-                                    const uint32_t *number_of, uint32_t number_count, struct err *e)
+                                    const struct kept_times *kept, const uint32_t *number_of,
+                                    uint32_t number_count, struct err *e)
 {
     const struct verify_missing *missing = &v->missing[report];
     struct scan_stats stats = {0};
@@ -363,6 +391,7 @@ static bool compare_resolution_once(struct verify *v, size_t report, enum span r
                            .number_of = number_of,
                            .number_count = number_count,
                            .may_hold_more = missing->events > 0,
+                           .kept = kept,
                            .last_more_ms = -1};
     struct watermarks watermarks;
     if (!store_watermarks(v->store, report, &watermarks, e))
@@ -380,7 +409,7 @@ static bool compare_resolution_once(struct verify *v, size_t report, enum span r
     recount_cells_init(&c.totals, 4, columns);
     recount_sum(c.recount, resolution, scan.from_ms, &c.recounted);
     bool good = store_scan(v->store, &scan, take_stored, &c, &stats, e);
-    if (good && c.may_hold_more && resolution == SPAN_MONTH)
+    if (good && c.may_hold_more && resolution == SPAN_MONTH && kept->count == 0)
         compare_missing(&c, missing, scan.from_ms == 0);
     if (good) {
         compare_cells(&c);
@@ -399,12 +428,33 @@ static bool compare_resolution_once(struct verify *v, size_t report, enum span r
 /* Compare a resolution. Watermarks may move meanwhile, while a daemon counts: then repeat from their new
  * times. */
 static bool compare_resolution(struct verify *v, size_t report, enum span resolution,
-                               const uint32_t *number_of, uint32_t number_count, struct err *e)
+                               const struct kept_times *kept, const uint32_t *number_of,
+                               uint32_t number_count, struct err *e)
 {
-    bool good = compare_resolution_once(v, report, resolution, number_of, number_count, e);
+    bool good = compare_resolution_once(v, report, resolution, kept, number_of, number_count, e);
     for (int again = 0; !good && e->retryable && again < AGAIN_MAX; again++)
-        good = compare_resolution_once(v, report, resolution, number_of, number_count, e);
+        good = compare_resolution_once(v, report, resolution, kept, number_of, number_count, e);
     return good;
+}
+
+static bool take_kept(void *context, const char *source, const char *partition, const char *report,
+                      const char *entry, int64_t value)
+{
+    struct kept_times *kept = context;
+    struct backfill_times times = {.to_ms = value};
+    (void)partition;
+    if (source[0] == '\0' && strcmp(report, kept->report) == 0 && kept->count < KEPT_MAX &&
+        sscanf(entry, "kept.%" SCNd64, &times.from_ms) == 1)
+        kept->list[kept->count++] = times;
+    return true;
+}
+
+static void say_kept(const struct verify *v, const struct kept_times *kept)
+{
+    char from[CIVIL_ISO_BYTES], to[CIVIL_ISO_BYTES];
+    for (size_t i = 0; i < kept->count; i++)
+        fprintf(v->out, "%s: not judged: its counts from %s to %s are those of an earlier generation\n",
+                kept->report, civil_iso(kept->list[i].from_ms, from), civil_iso(kept->list[i].to_ms, to));
 }
 
 /* Maps the store's series numbers to the recount's. */
@@ -439,15 +489,18 @@ bool verify_buckets(struct verify *v, struct err *e)
 {
     for (size_t r = 0; r < v->store->report_count; r++) {
         struct numbering n = {.v = v, .recount = &v->recounts[r]};
+        struct kept_times kept = {.report = v->store->reports[r].name};
         for (size_t i = 0; i < v->recounts[r].report->sketch_count; i++)
             observations_sort(&v->recounts[r].observations[i]);
         n.seen = xcalloc(v->recounts[r].series_count, sizeof *n.seen);
         n.number_of = xgrow(NULL, &n.capacity, 1, sizeof *n.number_of);
         n.number_of[n.count++] = OTHER;
-        bool good = store_series_each(v->store, r, note_series, &n, e);
+        bool good =
+            store_books(v->store, take_kept, &kept, e) && store_series_each(v->store, r, note_series, &n, e);
+        say_kept(v, &kept);
         for (enum span resolution = report_cell(v->recounts[r].report); good && resolution < SPAN_COUNT;
              resolution++)
-            good = compare_resolution(v, r, resolution, n.number_of, (uint32_t)n.count, e);
+            good = compare_resolution(v, r, resolution, &kept, n.number_of, (uint32_t)n.count, e);
         free(n.number_of);
         free(n.seen);
         if (!good)

@@ -67,6 +67,10 @@ static void read_report_entry(struct verify_part *b, int report, const char *ent
                     &s.filled.to_ms) == 3) {
         s.is_filled = true;
         add_stretch(b, s);
+    } else if (sscanf(entry, "kept.%" SCNd64 ".%" SCNd64 ".%" SCNd64, &s.from, &s.filled.from_ms,
+                      &s.filled.to_ms) == 3) {
+        s.is_kept = true;
+        add_stretch(b, s);
     }
     for (int i = 0; i < BOOK_REPORT_COUNT; i++) {
         if (strcmp(entry, books_report_name(i)) == 0)
@@ -92,7 +96,7 @@ static const struct verify_stretch *find_stretch(const struct verify_part *b, in
 {
     for (size_t i = 0; i < b->stretch_count; i++) {
         const struct verify_stretch *s = &b->stretches[i];
-        if (s->report == report && !s->is_filled && offset >= s->from && offset < s->to)
+        if (s->report == report && !s->is_filled && !s->is_kept && offset >= s->from && offset < s->to)
             return s;
     }
     return NULL;
@@ -109,10 +113,14 @@ static bool is_counted(const struct verify_part *b, size_t r, int64_t offset)
 static bool is_event_counted(const struct verify_part *b, size_t r, int64_t offset, int64_t at_ms)
 {
     bool is = is_counted(b, r, offset);
-    for (size_t i = 0; !is && i < b->stretch_count; i++) {
+    for (size_t i = 0; i < b->stretch_count; i++) {
         const struct verify_stretch *s = &b->stretches[i];
-        is = s->is_filled && s->report == (int)r && offset >= s->from && offset < s->to &&
-             at_ms >= s->filled.from_ms && at_ms < s->filled.to_ms;
+        if (s->report != (int)r || offset < s->from || offset >= s->to || at_ms < s->filled.from_ms ||
+            at_ms >= s->filled.to_ms)
+            continue;
+        if (s->is_kept)
+            return false;
+        is = is || s->is_filled;
     }
     return is;
 }

@@ -59,6 +59,7 @@ struct verify_source {
 /* An exception that the books name for the records of [from, to). */
 struct verify_stretch {
     bool is_filled; /* the report counts those of `filled` nevertheless */
+    bool is_kept;   /* it has those of `filled` from another generation: its own books lack them */
     struct backfill_times filled;
     int report; /* report that does not count them; -1: records later than latest_ms were in the future */
     int64_t from, to, latest_ms;

@@ -134,8 +134,8 @@ static bool get_list(struct call *c, struct list_ask *ask, struct slice selector
 
 /* ---- calls */
 
-/* A range without events at its begin, or in between, may be of a time at which a report was not counted. An
- * instant has neither: there may only be no events. */
+/* A range without events at some time may be of a time at which a report was not counted. An instant has no
+ * note: there may only be no events. */
 static bool note_missed(struct call *c, const struct eval_question *q, const struct eval_answer *a,
                         struct err *e)
 {
@@ -143,10 +143,9 @@ static bool note_missed(struct call *c, const struct eval_question *q, const str
     for (size_t r = 0; q->step_ms > 0 && good && r < c->store->report_count; r++) {
         struct missed missed;
         struct text note = {0};
-        if (!a->has_holes[r])
-            continue;
         const struct backfill_times of = {q->from_ms, q->to_ms};
-        good = missed_find(c->store, r, &of, &c->api->missed, clock_wall_ms(c->api->clock), &missed, e);
+        good = missed_find(c->store, r, &of, a->holes[r], &c->api->missed, clock_wall_ms(c->api->clock),
+                           &missed, e);
         if (good && missed.sources > 0) {
             missed_note(&missed, slice_text(c->store->reports[r].name), &note);
             text_putc(&c->notes, ',');

@@ -9,7 +9,7 @@
  * Left   : raw events, and earlier generations of a report, which no query reads. Cached rankings and
  *          documents of years and weeks are made anew by the jobs of the target.
  * Killed : the target is an unfinished copy then (store/fill.h). The next copy begins anew.
- * Memory : the keys of some series, COPY_CELLS cells, and four bytes a series.
+ * Memory : that of copier.h.
  * Errors : those of both stores. EX_CANTCREAT: the target is not empty. EX_TEMPFAIL: a writer is alive, or
  *          the copy was stopped.
  */

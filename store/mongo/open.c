@@ -16,6 +16,7 @@
 #include "store/mongo/job/expire.h"
 #include "store/mongo/job/replace.h"
 #include "store/mongo/job/roll.h"
+#include "store/mongo/job/splice.h"
 #include "store/mongo/job/top_job.h"
 #include "store/mongo/job/ttl.h"
 #include "store/mongo/ledger/books.h"
@@ -291,8 +292,11 @@ static const struct store_forget_ops forget_ops = {.begin = mongo_take_begin,
                                                    .drop = mongo_drop,
                                                    .replace = mongo_replace};
 
+static const struct store_splice_ops splice_ops = {.begin = mongo_splice_begin, .end = mongo_splice_end};
+
 static const struct store_writer_ops writer_ops = {
     .forget = &forget_ops,
+    .splice = &splice_ops,
     .meet = mongo_meet,
     .claim = mongo_claim,
     .settle = mongo_settle,

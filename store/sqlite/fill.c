@@ -52,7 +52,7 @@ bool sqlite_clear_unfinished(struct sqlite_store *st, struct err *e)
 
 /* ---- filling */
 
-static bool fill_report(struct sqlite_store *st, size_t report, const struct batch *batch, struct err *e)
+bool sqlite_fill_report(struct sqlite_store *st, size_t report, const struct batch *batch, struct err *e)
 {
     for (size_t p = 0; p < batch->part_count; p++) {
         if (!dict_resolve_added(st, report, batch->parts[p], e))
@@ -70,7 +70,7 @@ static bool fill(struct store *base, const struct batch *batch, struct err *e)
     bool good = sqlite_begin(st, e);
     for (size_t r = 0; good && r < base->report_count; r++) {
         st->tables[r].watermarks = st->fills[r]; /* as the file will have them */
-        good = fill_report(st, r, batch, e);
+        good = sqlite_fill_report(st, r, batch, e);
     }
     if (good && sqlite_commit(st, e)) {
         failpoint(FAILPOINT_COPY_FILLED);
@@ -80,7 +80,7 @@ static bool fill(struct store *base, const struct batch *batch, struct err *e)
     return false;
 }
 
-static bool put_book(struct sqlite_store *st, const struct store_book *book, struct err *e)
+bool sqlite_put_book(struct sqlite_store *st, const struct store_book *book, struct err *e)
 {
     sqlite3_stmt *s = st->book_set;
     sqlite_bind_source(s, book->source, book->partition);
@@ -102,7 +102,7 @@ static bool put_content(struct sqlite_store *st, const struct store_content *con
             return false;
     }
     for (size_t i = 0; i < content->book_count; i++) {
-        if (!put_book(st, &content->books[i], e))
+        if (!sqlite_put_book(st, &content->books[i], e))
             return false;
     }
     snprintf(pragma, sizeof pragma, "PRAGMA user_version=%d", SQLITE_STORE_FORMAT);

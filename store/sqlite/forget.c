@@ -245,14 +245,11 @@ static bool rename_report(struct sqlite_store *st, int64_t id, const char *name,
     return good;
 }
 
-bool sqlite_replace(struct store *base, const char *by, const char *report, bool drops_old,
-                    struct store_replaced *done, struct err *e)
+bool sqlite_replace_begun(struct sqlite_store *st, const char *by, const char *report, bool drops_old,
+                          struct store_replaced *done, struct err *e)
 {
-    struct sqlite_store *st = sqlite_of(base);
     int64_t old_id, id;
     int generation;
-    if (!sqlite_begin(st, e))
-        return false;
     bool good = find_newest(st, report, false, &old_id, &done->replaced, e) &&
                 find_newest(st, by, true, &id, &generation, e);
     done->generation = done->replaced + 1;
@@ -266,4 +263,11 @@ bool sqlite_replace(struct store *base, const char *by, const char *report, bool
     else
         sqlite_undo(st);
     return good;
+}
+
+bool sqlite_replace(struct store *base, const char *by, const char *report, bool drops_old,
+                    struct store_replaced *done, struct err *e)
+{
+    struct sqlite_store *st = sqlite_of(base);
+    return sqlite_begin(st, e) && sqlite_replace_begun(st, by, report, drops_old, done, e);
 }

@@ -8,7 +8,7 @@
  *   sqlite/read.c   scans, books, positions                  sqlite/expire.c  watermarks, and rows before
  *   sqlite/lock.c   one writer; is it still the file?        sqlite/backup.c  copies of the file
  *   sqlite/log.c    is the log of a crash good?              sqlite/newest.c  the newest time buckets
- *   sqlite/forget.c a file or a report taken out
+ *   sqlite/forget.c a file or a report taken out            sqlite/splice.c  a place taken for some times
  *   sqlite/fill.c   a copy of another store                  sqlite/upgrade.c older formats
  */
 #pragma once
@@ -19,6 +19,7 @@
 #include "store/common/series_map.h"
 #include "store/forget.h"
 #include "store/reader.h"
+#include "store/splice.h"
 #include "store/sqlite/body.h"
 #include "store/sqlite/sqlite.h"
 #include "store/writer.h"
@@ -150,8 +151,11 @@ bool sqlite_check_log(const struct sqlite_store *st, enum store_mode mode, struc
 /* sqlite/file.c: a writer first takes the lock, and has it until sqlite_leave() */
 bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err *e) MUST_CHECK;
 
-/* sqlite/fill.c */
+/* sqlite/fill.c; the functions within a transaction */
 extern const struct store_fill_ops sqlite_fill_ops;
+bool sqlite_fill_report(struct sqlite_store *st, size_t report, const struct batch *batch,
+                        struct err *e) MUST_CHECK;
+bool sqlite_put_book(struct sqlite_store *st, const struct store_book *book, struct err *e) MUST_CHECK;
 /* Empty a file that an unfinished copy left; refuse one that holds anything else. Called with the lock. */
 bool sqlite_clear_unfinished(struct sqlite_store *st, struct err *e) MUST_CHECK;
 
@@ -260,7 +264,7 @@ bool sqlite_seal(struct sqlite_store *st, struct err *e) MUST_CHECK;
 /* Fold every fresh row, within the caller's transaction. */
 bool sqlite_fold_all(struct sqlite_store *st, struct err *e) MUST_CHECK;
 
-/* sqlite/apply.c, fold.c, expire.c, read.c, forget.c: the operations */
+/* sqlite/apply.c, fold.c, expire.c, read.c, forget.c, splice.c: the operations */
 bool sqlite_forget_begin(struct store *base, const struct range *of, struct err *e) MUST_CHECK;
 bool sqlite_forget(struct store *base, const struct batch *batch, const bool *reports,
                    struct err *e) MUST_CHECK;
@@ -270,6 +274,14 @@ bool sqlite_drop(struct store *base, const char *report, int generation, bool dr
                  struct store_dropped *dropped, struct err *e) MUST_CHECK;
 bool sqlite_replace(struct store *base, const char *by, const char *report, bool drops_old,
                     struct store_replaced *done, struct err *e) MUST_CHECK;
+/* Within a transaction, which it commits, or undoes if it fails. */
+bool sqlite_replace_begun(struct sqlite_store *st, const char *by, const char *report, bool drops_old,
+                          struct store_replaced *done, struct err *e) MUST_CHECK;
+bool sqlite_splice_begin(struct store *base, const char *report, const struct watermarks *watermarks,
+                         struct err *e) MUST_CHECK;
+bool sqlite_splice_end(struct store *base, const struct store_book *books, size_t count, const char *by,
+                       const char *report, bool drops_old, struct store_replaced *done,
+                       struct err *e) MUST_CHECK;
 bool sqlite_apply(struct store *base, const struct batch *batch, struct err *e) MUST_CHECK;
 bool sqlite_housekeep(struct store *base, bool all, struct err *e) MUST_CHECK;
 bool sqlite_expire(struct store *base, int64_t now_ms, bool trusts_clock, struct expired *expired,

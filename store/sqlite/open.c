@@ -379,7 +379,10 @@ static const struct store_forget_ops forget_ops = {.begin = sqlite_forget_begin,
                                                    .drop = sqlite_drop,
                                                    .replace = sqlite_replace};
 
+static const struct store_splice_ops splice_ops = {.begin = sqlite_splice_begin, .end = sqlite_splice_end};
+
 static const struct store_writer_ops writer_ops = {.forget = &forget_ops,
+                                                   .splice = &splice_ops,
                                                    .apply = sqlite_apply,
                                                    .backfills = true,
                                                    .housekeep = sqlite_housekeep,

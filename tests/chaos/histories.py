@@ -20,7 +20,8 @@ still there, and compares that with the store (history.py, rotation.py). A histo
 
 The last seven are bad: the status is 1, and the folder with logs, store and moves is kept. With --speed=N the daemon's monotonic clock
 runs N times as fast (build/hurry.so), since it waits some seconds for the last lines of each renamed file. With --results rows of
-bench/RESULTS.md, or another FILE, say what was found.
+bench/RESULTS.md, or another FILE, say what was found; and one more history is played, of a log that the real logrotate truncates at
+2,000 lines a second (steady.py).
 """
 
 import argparse
@@ -38,9 +39,11 @@ import traceback
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "system"))
 from history import GOOD, History, Verdict  # noqa: E402 (found only now)
+import steady  # noqa: E402
 from results import commit, measure, rows_of  # noqa: E402
 
 COMMAND = "make histories"
+ROTATIONS, BETWEEN_S = 20, 2  # of the steady one
 HEAD = ("rotated by", "histories", "first seed", "played", "lines", *GOOD, "silent", "doubled", "other failures", "date", "commit")
 WORDS = (*GOOD, "SILENT", "LEFT", "DOUBLED", "FALSE ALARM", "MUTE", "DIFFERS", "ENDED", "BROKEN")
 TEXT = """
@@ -121,9 +124,18 @@ def row(name, group, first):
             f"{words['SILENT']}", f"{words['DOUBLED']}", f"{others}", today, commit())
 
 
-def write(path, played, first):
+def play_steady():
+    with tempfile.TemporaryDirectory(prefix="tallyd-steady-") as home:
+        one = steady.play(home, random.Random(1), ROTATIONS, BETWEEN_S)
+    print(f"{one}", flush=True)
+    return one
+
+
+def write(path, played, first, one):
     rows = {**rows_of(path, COMMAND, HEAD), **{name: row(name, group, first) for name, group in groups_of(played).items()}}
-    measure.write_part(path, COMMAND, TEXT.format(table=measure.table([HEAD, *(rows[name] for name in sorted(rows))])))
+    tables = TEXT.format(table=measure.table([HEAD, *(rows[name] for name in sorted(rows))])), steady.TEXT.format(
+        table=measure.table([steady.HEAD, one.row()]))
+    measure.write_part(path, COMMAND, "".join(tables) + "\n" + measure.about(tempfile.gettempdir()))
 
 
 def summarize(played, seconds):
@@ -156,9 +168,12 @@ def main():
     print(f"histories of seeds {first} to {first + options.rounds - 1}", flush=True)
     played = play_all(options, first)
     summarize(played, time.monotonic() - begun)
+    are_good = all(one.verdict.is_good() for one in played)
     if options.results:
-        write(options.results, played, first)
-    return 0 if all(one.verdict.is_good() for one in played) else 1
+        one = play_steady()
+        are_good &= one.is_exact()
+        write(options.results, played, first, one)
+    return 0 if are_good else 1
 
 
 if __name__ == "__main__":

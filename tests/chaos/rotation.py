@@ -169,7 +169,7 @@ class Log:
     def rotate(self):
         """A generator that rotates once."""
         self.rotations += 1
-        if self.habits.mode == "copytruncate":
+        if self.habits.mode == "copytruncate" and not self.habits.real:
             yield from self.shift()
             yield from self.copy_and_truncate()
         elif self.habits.real:
@@ -287,7 +287,7 @@ class Log:
 
     def run_logrotate(self):
         habits = self.habits
-        rows = ["create", "ifempty", f"rotate {habits.keep}", *([f"olddir {self.old}"] if habits.olddir else [])]
+        rows = [habits.mode, "ifempty", f"rotate {habits.keep}", *([f"olddir {self.old}"] if habits.olddir else [])]
         if habits.pack:
             rows += ["compress", f"compresscmd {shutil.which(habits.pack)}", f"compressext {PACKED[habits.pack]}",
                      *(["delaycompress"] if habits.delay else [])]
@@ -299,12 +299,13 @@ class Log:
         if packs_now:  # then a postrotate script has told the writer, who writes no more to the old file
             self.complete()
         self.aged |= len(self.rotated()) >= habits.keep
-        self.renamed_at = time.monotonic()
+        self.renamed_at = time.monotonic() if habits.mode == "create" else None
         subprocess.run(["logrotate", "-f", "-s", self.state, config], stderr=subprocess.PIPE, check=True)
-        if not packs_now:
+        if habits.mode == "create" and not packs_now:
             yield
             self.linger()
-        self.reopen()
+        if habits.mode == "create":
+            self.reopen()
         yield
 
     # ---- what people do

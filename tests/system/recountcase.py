@@ -1,5 +1,6 @@
 """Logs of random lines, and a naive recount of them by Python, with which all answers of a store are compared."""
 
+import calendar
 import collections
 import sqlite3
 import time
@@ -16,6 +17,9 @@ reports:
 """
 # Many small parts, so that a kill falls between two of them, and a report's series are forgotten and met again.
 SMALL = CONFIG + b"aggregate: {cells_max: 1024, series_max: 1024}\n"
+
+ALONE = b"query: {series_max: 100000}\nreports: {site: {measures: {hits: count, bytes: sum(bytes)}}}\n"  # the others come later
+LATER = "pages", "errors"
 
 
 def log_line(minute, path, status, size):
@@ -49,6 +53,20 @@ def recount(*logs):
             counts[key][0] += 1
             counts[key][1] += 0 if size == "-" else int(size)
     return dict(counts)
+
+
+def stamp(minute):
+    return time.strftime("%Y-%m-%dT%H:%M:00Z", time.gmtime(1767225600 + 60 * minute))
+
+
+def within(lines, *ranges):
+    """The lines whose own time is in one of these ranges of minutes."""
+    def minute(line):
+        at = time.strptime(line.split(b"[")[1].split(b"]")[0].decode(), "%d/%b/%Y:%H:%M:%S +0000")
+        return (calendar.timegm(at) - 1767225600) // 60
+    kept = [line for line in lines.splitlines(keepends=True)
+            if b"[" in line and b"/future" not in line and any(begin <= minute(line) < end for begin, end in ranges)]
+    return b"".join(kept)
 
 
 class RecountCase(Case):
@@ -86,3 +104,17 @@ class RecountCase(Case):
         with sqlite3.connect(self.path(store)) as db:
             tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
             return {table: sorted(map(repr, db.execute(f"SELECT * FROM {table}"))) for table in tables}
+
+
+class BackfillCase(RecountCase):
+    def setUp(self):
+        super().setUp()
+        self.write("alone.yaml", ALONE)
+        self.write("small.yaml", SMALL)
+
+    def count(self, name, lines, config):
+        self.append(name, lines)
+        self.tallied("import", "-q", name, config=config)
+
+    def backfill(self, *arguments, **options):
+        return [self.tallied("backfill", report, *arguments, **options) for report in LATER]

@@ -6,7 +6,6 @@ The judge is a recount of all lines by Python, and `tallyd verify`. TALLYD_ROUND
 (12 by default). The seed is printed; TALLYD_SEED repeats a run.
 """
 
-import calendar
 import collections
 import contextlib
 import gzip
@@ -21,25 +20,9 @@ import urllib.parse
 
 from harness import (EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_USAGE, TIMEOUT_S, DaemonCase, draw_death, dying_at,
                      failpoints, other_day)
-from recountcase import CONFIG, SMALL, RecountCase, log, recount
+from recountcase import ALONE, CONFIG, LATER, SMALL, BackfillCase, log, recount, stamp, within
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 12)
-ALONE = b"query: {series_max: 100000}\nreports: {site: {measures: {hits: count, bytes: sum(bytes)}}}\n"
-LATER = "pages", "errors"
-
-
-class BackfillCase(RecountCase):
-    def setUp(self):
-        super().setUp()
-        self.write("alone.yaml", ALONE)
-        self.write("small.yaml", SMALL)
-
-    def count(self, name, lines, config):
-        self.append(name, lines)
-        self.tallied("import", "-q", name, config=config)
-
-    def backfill(self, *arguments, **options):
-        return [self.tallied("backfill", report, *arguments, **options) for report in LATER]
 
 
 class Backfill(BackfillCase):
@@ -96,6 +79,26 @@ class Backfill(BackfillCase):
                 self.assertEqual(said, "of these it has only events from 2026-01-01T00:00:00Z to 2026-01-03T00:00:00Z" in self.err,
                                  (report, span, self.err))
             self.tallied("backfill", "pages")
+
+    def test_query_says_that_its_end_is_missing(self):
+        """The report is not configured any more, later again. A site that is quiet has no note."""
+        spans = [(60 * 24 * day, 60 * 24 * (day + 5)) for day in (0, 9, 18)]
+        first, second, third = (log(self.dice, 500, span) for span in spans)
+
+        def check(**said):
+            for report, begin, end in (("pages", 1, 25), ("pages", 1, 8), ("pages", 1, 12), ("pages", 1, 5), ("site", 1, 25), ("pages", 20, 25)):
+                self.tallied("query", report, "--from", f"2026-01-{begin:02}", "--to", f"2026-01-{end:02}", "--step", "day")
+                told = "was not configured when" in self.err, "it counts no more" in self.err
+                self.assertEqual(said.get(f"{report}_{begin}_{end}", (False, False)), told, (report, begin, end, self.err))
+
+        self.count("a.log", first, "tallyd.yaml")
+        check(pages_20_25=(False, False))  # all is counted: it is quiet
+        self.count("a.log", second, "alone.yaml")
+        check(pages_1_25=(True, True), pages_1_8=(True, True), pages_1_12=(True, True), pages_20_25=(True, True))
+        self.count("b.log", third, "tallyd.yaml")
+        check(pages_1_25=(True, False), pages_1_8=(True, False), pages_1_12=(True, False))
+        self.backfill()
+        check()
 
     def test_gaps_of_any_history_are_filled(self):
         """Files grow, are renamed and packed; reports come and go; what backfills is killed."""
@@ -178,20 +181,6 @@ class Backfill(BackfillCase):
         self.tallied("verify", "a.log", config="keep.yaml")
 
 
-def stamp(minute):
-    return time.strftime("%Y-%m-%dT%H:%M:00Z", time.gmtime(1767225600 + 60 * minute))
-
-
-def within(lines, *ranges):
-    """The lines whose own time is in one of these ranges of minutes."""
-    def minute(line):
-        at = time.strptime(line.split(b"[")[1].split(b"]")[0].decode(), "%d/%b/%Y:%H:%M:%S +0000")
-        return (calendar.timegm(at) - 1767225600) // 60
-    kept = [line for line in lines.splitlines(keepends=True)
-            if b"[" in line and b"/future" not in line and any(begin <= minute(line) < end for begin, end in ranges)]
-    return b"".join(kept)
-
-
 class Times(BackfillCase):
     """`--from` and `--to`: only events of these times, by their own time; the others count later, or never."""
 
@@ -238,6 +227,19 @@ class Times(BackfillCase):
                 self.tallied("import", "-q", f"{n}.log", config="tallyd.yaml", store=store)
                 self.check(whole, store=store)
 
+    def test_a_forgotten_file_leaves_no_times(self):
+        self.count("a.log", log(self.dice, 500, (0, 60 * 24 * 10)), "alone.yaml")
+        self.write("none.log", b"")
+        self.tallied("import", "none.log")
+        self.fill((60 * 24 * 2, 60 * 24 * 5))
+        self.backfill()
+        books = "SELECT entry FROM book WHERE source != ''"
+        with sqlite3.connect(self.path("tallyd.db")) as db:
+            self.assertTrue(any(entry.startswith("filled.") for (entry,) in db.execute(books)))
+        self.tallied("forget", "a.log")
+        with sqlite3.connect(self.path("tallyd.db")) as db:
+            self.assertEqual([], list(db.execute(books)))
+
     def test_books_and_answers_say_what_was_filled(self):
         day = 60 * 24
         old, new = log(self.dice, 2000, (0, day * 10)), log(self.dice, 500, (day * 20, day * 25))
@@ -266,117 +268,28 @@ class Times(BackfillCase):
         self.check(old, new)
 
 
-class Replace(BackfillCase):
-    """A report was counted with a wrong filter: it is counted again under another name, compared, and takes its place."""
-
-    WRONG = b"reports: {errors: {by: [path], where: [status>=500], measures: {hits: count, size: mean(bytes)}}}\n"
-    RIGHT = b"errors: {by: [path], where: [status>=404], measures: {hits: count, size: mean(bytes)}"
-
-    def setUp(self):
-        super().setUp()
-        self.write("wrong.yaml", self.WRONG)
-        self.write("both.yaml", self.WRONG.rstrip(b"}\n") + b"}}, " + self.RIGHT.replace(b"errors", b"again") + b"}}\n")
-        self.write("taken.yaml", b"reports: {" + self.RIGHT + b", generation: 2}}\n")
-        self.a, self.b = (log(self.dice, 3000, (60 * 24 * day, 60 * 24 * (day + 6))) for day in (0, 4))
-        self.count("a.log", self.a, "wrong.yaml")
-        self.count("a.log", self.b, "both.yaml")
-
-    def take(self, *arguments, **options):
-        return self.tallied("backfill", "again", "--take", "errors", *arguments, config="both.yaml", **options)
-
-    def days(self, least):
-        """{day: hits} with at least this status, and all."""
-        days = collections.Counter()
-        for (report, hour, series), (hits, _) in recount(self.a, self.b).items():
-            if report == "pages" and int(series[1]) >= least:
-                days[hour[:10]] += hits
-        return days
-
-    def found(self, report="errors"):
-        return {row["time"][:10]: int(row["value"]) for row in self.rows(report, "--step", "day", "--measure", "hits") if row["value"] != "0"}
-
-    def test_compared_and_taken(self):
-        self.take(status=EX_NOINPUT)
-        self.assertIn("again lacks", self.err)
-        self.assertIn(f"offsets 0 to {len(self.a):,}, which errors counted: run `tallyd backfill again` first", self.err)
-        self.tallied("backfill", "again", "--from", "2026-01-01", "--to", "2026-02-01", config="both.yaml")
-        self.take(status=EX_NOINPUT)
-        self.tallied("backfill", "again", config="both.yaml")
-        said = self.tallied("backfill", "again", "--compare", "errors", config="both.yaml")
-        was, now = self.days(500), self.days(404)
-        expected = [[day, "hits", str(was[day]), str(now[day]), str(now[day] - was[day])] for day in sorted(now) if was[day] != now[day]]
-        self.assertEqual(expected, [line.split() for line in said.splitlines() if " hits " in line])
-        self.assertIn(f"{len(now)} days compared, {len(expected)} of them differ", said)
-        self.assertEqual((was, now), (self.found(), self.found("again")))
-        for place, days in ("replace.before_commit", was), ("replace.after_commit", now):
-            self.take(status=-9, env=dying_at(place))
-            self.assertEqual(days, self.found())
-        self.take(status=EX_NOINPUT)  # it has no such report any more
-        self.tallied("import", "a.log", config="both.yaml", status=EX_CONFIG)
-        self.append("a.log", self.b)
-        self.tallied("import", "-q", "a.log", config="taken.yaml")
-        self.b += self.b
-        self.assertEqual(self.days(404), self.found())
-        self.tallied("verify", "a.log", config="taken.yaml")
-        self.tallied("verify", "--store-only")
-        self.tallied("forget", "errors~1", config="taken.yaml")
-        self.assertEqual(self.days(404), self.found())
-
-    def test_old_one_is_dropped_and_answers_are_of_one_of_them(self):
-        self.tallied("backfill", "again", config="both.yaml")
-        was, now = self.days(500), self.days(404)
-        answers, end = [], threading.Event()
-
-        def ask():
-            while not end.is_set():
-                answers.append(self.found())
-
-        thread = threading.Thread(target=ask)
-        thread.start()
-        try:
-            said = self.take("--drop-old")
-        finally:
-            while len(answers) < 3 and thread.is_alive():
-                time.sleep(0.01)
-            end.set()
-            thread.join()
-        self.assertIn("again is errors~2 now; errors~1 is dropped", said)
-        self.assertTrue(answers and all(found in (was, now) for found in answers), answers)
-        self.assertEqual(now, self.found())
-        self.tallied("forget", "errors~1", config="taken.yaml", status=EX_NOINPUT)
-        self.tallied("import", "-q", "a.log", config="taken.yaml")
-        self.assertEqual(now, self.found())
-        self.tallied("verify", "a.log", config="taken.yaml")
-
-    def test_wrong_usage(self):
-        for arguments in (["again", "--take", "errors", "a.log"], ["again", "--drop-old"], ["again", "--take", "errors", "--compare", "errors"],
-                          ["errors", "--compare", "errors"]):
-            self.tallied("backfill", *arguments, status=EX_USAGE)
-        self.tallied("backfill", "none", "--compare", "errors", status=EX_NOINPUT)
-
-
 class Api(BackfillCase, DaemonCase):
     def test_api_says_what_is_missing(self):
         """An answer that begins with nothing, or has a hole, has the note, in JSON, in tables and in PromQL; one that has only counts
-        has none."""
-        for is_filled in False, True:
-            self.check_notes(is_filled)
+        has none. One that ends with nothing has it if the report counts no more."""
+        for is_filled, is_over in (False, False), (True, False), (False, True):
+            self.check_notes(is_filled, is_over)
 
-    def check_notes(self, is_filled):
+    def check_notes(self, is_filled, is_over):
         old, new = log(self.dice, 500, (0, 60 * 24 * 5)), log(self.dice, 500, (60 * 24 * 10, 60 * 24 * 15))
         for name in "tallyd.db", "tallyd.db-wal", "tallyd.db-shm", "a.log":
             if os.path.exists(self.path(name)):
                 os.remove(self.path(name))
-        self.count("a.log", old, "alone.yaml")
-        self.count("a.log", new, "tallyd.yaml")
+        self.count("a.log", old, "tallyd.yaml" if is_over else "alone.yaml")
+        self.count("a.log", new, "alone.yaml" if is_over else "tallyd.yaml")
         if is_filled:
             self.tallied("backfill", "pages", "--to", "2026-01-03")
         self.write("run.yaml", CONFIG + b'sources: {in: {type: stdin, decode: [combined]}}\nhttp: {listen: "127.0.0.1:0"}\n')
         self.launch("-c", "run.yaml", "--store", "sqlite:tallyd.db")
-        for told, report, begin in (True, "pages", "01"), (False, "pages", "12"), (False, "site", "01"):
+        for told, report, begin in (True, "pages", "01"), (is_over, "pages", "12"), (False, "site", "01"):
             query = f"/api/v1/query?report={report}&from=2026-01-{begin}&to=2026-01-20&step=day"
             notes = json.loads(self.get(query)).get("notes", [])
-            self.assertEqual([f"{len(old):,} bytes"] * told, [re.search(r"[\d,]+ bytes", note).group() for note in notes])
+            self.assertEqual([f"{len(new if is_over else old):,} bytes"] * told, [re.search(r"[\d,]+ bytes", note).group() for note in notes])
             self.assertEqual(notes, re.findall("^note: (.*)$", self.get(query + "&format=table"), re.MULTILINE))
             asked = "query=" + urllib.parse.quote(f"sum(increase({report}:hits[1d]))")
             steps = f"&start=2026-01-{begin}T00:00:00Z&end=2026-01-20T00:00:00Z&step=86400"

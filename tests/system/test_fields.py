@@ -16,7 +16,7 @@ import unittest
 import urllib.parse
 import zoneinfo
 
-from harness import EX_CONFIG, EX_DATAERR, EX_NOINPUT, Case, DaemonCase
+from harness import EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, Case, DaemonCase
 
 LINES = 4000
 SPAN = ("2010-10-28", "2010-11-04")  # clocks in Berlin are put back in it
@@ -127,6 +127,20 @@ reports:
         self.write("other.yaml", self.CONFIG.replace("Berlin", "Nowhere").encode())
         self.tallyd("check", "-c", "other.yaml", status=EX_CONFIG)
         self.assertIn("derive.timezone", self.err)
+
+    def test_settings_of_a_distinct_count_are_another_generation(self):
+        """Also of one field; the definition of a count of a plain field has no settings."""
+        line = next(Lines(25).make(1))[0].encode() + b"\n"
+        rules = "{routes: [{match: /a, replace: /b}], timezone: Europe/Paris, anonymise: true}"
+        for field, given in (("route", 'given route "/a" "/b"'), ("hour_of_day", "given hour_of_day Europe/Paris"), ("host", "given host anonymise"),
+                             ("path", None)):
+            with self.subTest(field):
+                reports = f"store: {{url: 'sqlite:{field}.db'}}\nreports: {{some: {{measures: {{some: distinct({field})}}}}}}\n"
+                for number, (settings, status) in enumerate([("{}", EX_OK), (rules, EX_CONFIG if given else EX_OK)]):
+                    self.write("tallyd.yaml", f"derive: {settings}\n{reports}".encode())
+                    self.write(f"{field}{number}.log", line)
+                    self.tallyd("import", "-c", "tallyd.yaml", "--source-id", f"{number}", f"{field}{number}.log", status=status)
+                    self.assertEqual(given is not None and number == 1, bool(given) and given in self.err, self.err)
 
     def test_routes_are_as_python_makes_them(self):
         rules = [("^/shop/([a-z]+)/.*", r"/shop/\1/*"), (r"[0-9]+\.(html|php)$", r"N.\1"), ("/old", "")]

@@ -18,7 +18,8 @@ import unittest
 from harness import ROOT, command
 
 sys.path.insert(0, os.path.join(ROOT, "tests/chaos"))
-from histories import play_all, summarize  # noqa: E402 (found only now)
+import steady  # noqa: E402 (found only now)
+from histories import play_all, summarize  # noqa: E402
 from history import History  # noqa: E402
 from rotation import Habits  # noqa: E402
 
@@ -215,6 +216,19 @@ class CopyTruncate(unittest.TestCase):
                 history.daemon.start()
 
         self.play(meanwhile)
+
+
+@unittest.skipUnless(shutil.which("logrotate"), "no logrotate here")
+class ByLogrotate(unittest.TestCase):
+    """The real logrotate truncates the log while it is written: what it leaves is counted once. `make histories RESULTS=yes` plays it longer."""
+
+    def test_2000_lines_a_second(self):
+        home = tempfile.mkdtemp(prefix="tallyd-test-")
+        self.addCleanup(shutil.rmtree, home)
+        one = steady.play(home, random.Random(SEED), ROTATIONS, BETWEEN_S / 2)
+        print(one)
+        self.assertTrue(one.is_exact(), one)
+        self.assertGreater(one.rate, RATE * 0.8)
 
 
 if __name__ == "__main__":

@@ -112,6 +112,27 @@ class Backfill(BackfillCase):
                 self.backfill("segments")
                 self.check(a, files=["a.log"])
 
+    def test_times_that_were_filled_go_with_a_file_that_is_forgotten(self):
+        """Killed in between, the rest is counted again without the report: it has none of its events, of no times."""
+        a = self.lines(4)
+        self.write("a.log", a)
+        self.write("none.log", b"")
+        self.import_("a.log", "alone.yaml")
+        self.import_("none.log", "tallyd.yaml")
+        self.backfill("pages", "--from", "2026-01-04", "--to", "2026-01-07")
+        for report in LATER:
+            self.backfill(report)
+        entries = [one["reports"]["pages"] for one in self.base.books.find({"source": {"$exists": True}})]
+        self.assertTrue(any("filled" in one for one in entries), entries)
+        self.tallyd("forget", "-c", "tallyd.yaml", "--store", self.store, "a.log", status=-9, env=dying_at("forget.taken"))
+        self.import_("a.log", "alone.yaml")
+        self.import_("none.log", "tallyd.yaml")
+        for report in LATER:
+            self.backfill(report)
+        self.check(a, files=["a.log"])
+        self.tallyd("forget", "-c", "tallyd.yaml", "--store", self.store, "a.log")
+        self.assertTrue(all(one["reports"] == {} for one in self.base.books.find({"source": {"$exists": True}})))
+
 
 class Beside(BackfillCase, DaemonCase):
     """A daemon counts into the database, with the reports that are backfilled; it never ends because of that."""
@@ -425,6 +446,96 @@ class Replace(MongoCase):
         self.tallied("import", "-q", "a.log", config="taken.yaml")
         self.assertEqual(self.days(4000, self.a, self.b, self.b), self.found())
         self.tallied("verify", "a.log", config="taken.yaml")
+
+    RANGE = "2026-01-05T12:00:00Z", "2026-01-06T06:00:00Z"
+
+    def hours(self, is_counted, *logs):
+        """{hour: [lines, bytes]} of those that are counted, by their time and bytes."""
+        hours = {}
+        for line in b"".join(logs).splitlines():
+            day, year, clock, _, size = mongocase.LOGGED.match(line).groups()
+            at = f"{int(year)}-01-{int(day):02}T{clock.decode()}Z"
+            if size != b"-" and is_counted(at, int(size)):
+                hit = hours.setdefault(at[:13] + ":00:00Z", [0, 0])
+                hit[0], hit[1] = hit[0] + 1, hit[1] + int(size)
+        return hours
+
+    def found_hours(self):
+        rows = self.query("errors", "--step", "hour", "--measure", "all", span=("2026-01-01", "2026-02-01"), store=self.store)
+        return {row["time"]: [int(row["hits"]), int(row["size"])] for row in rows if row["hits"] != "0"}
+
+    def in_range(self, at, size):
+        return size >= (1000 if self.RANGE[0] <= at < self.RANGE[1] else 4000)
+
+    def test_range_is_taken_and_killed_at_each_place_it_is_one_or_the_other(self):
+        """The documents of the result are its own; the books say what is whose; verify judges the range."""
+        measures = b"measures: {hits: count, size: sum(bytes), spread: histogram(bytes), paths: distinct(path)}"
+        for name in "wrong.yaml", "both.yaml", "taken.yaml":
+            self.write(name, self.read(name).replace(b"measures: {hits: count}", measures))
+        self.begin_both()
+        times = ["--from", self.RANGE[0], "--to", self.RANGE[1]]
+        self.take(*times, status=EX_NOINPUT)
+        self.let_leases_end()
+        self.tallied("backfill", "-q", "again", *times, config="both.yaml")
+        was, now = (self.hours(is_counted, self.a, self.b) for is_counted in (lambda _, size: size >= 4000, self.in_range))
+        self.assertEqual(was, self.found_hours())
+        places = ["replace.filled", "mongo.logged", "mongo.committed:2", "mongo.applied:2", "drop.collection:3", "replace.before_commit"]
+        for place in places:
+            self.let_leases_end()
+            self.take(*times, status=-9, env=dying_at(place))
+            self.assertEqual(was, self.found_hours(), place)
+            self.assertTrue(self.base.reports.find_one({"name": "errors", "dropping": True}), place)
+        self.let_leases_end()
+        self.take(*times, status=-9, env=dying_at("replace.after_commit"))
+        self.assertEqual(now, self.found_hours())
+        found = sorted((one["generation"], one["_id"]) for one in self.base.reports.find({"name": "errors"}))
+        self.assertEqual((1, "errors"), found[0])
+        self.assertEqual(2, len(found), found)
+        generation, key = found[1]
+        self.let_leases_end()
+        self.tallied("forget", "--yes", "again", config="taken.yaml")
+        self.write("taken.yaml", self.read("taken.yaml").replace(b"generation: 2", b"generation: %d" % generation))
+        self.append("a.log", self.b)
+        self.tallied("import", "-q", "a.log", config="taken.yaml")
+        now = self.hours(self.in_range, self.a, self.b)
+        for at, (hits, size) in self.hours(lambda _, size: size >= 1000, self.b).items():
+            now[at] = [now.get(at, [0, 0])[0] + hits, now.get(at, [0, 0])[1] + size]
+        self.assertEqual(now, self.found_hours())
+        said = self.tallied("verify", "a.log", config="taken.yaml")
+        self.assertIn(f"not judged: its counts from 1970-01-01T00:00:00Z to {self.RANGE[0]}", said)
+        self.assertIn(f"not judged: its counts from {self.RANGE[1]} to", said)
+        self.tallied("verify", "--store-only", config="taken.yaml")
+        self.assertTrue(self.base[f"{key}.day"].count_documents({}))
+        self.tallied("job", "run", "rollup", config="taken.yaml", status=None)
+        self.assertEqual(now, self.found_hours())
+        self.tallied("verify", "--store-only", config="taken.yaml")
+        self.assertFalse([name for name in self.base.list_collection_names() if name.startswith("again.")])
+        # What was left by those that were killed is gone, and so is the old one if that is wanted.
+        self.assertEqual({"errors", key}, {one["_id"] for one in self.base.reports.find()})
+        self.tallied("forget", "errors~1", config="taken.yaml")
+        self.assertEqual(now, self.found_hours())
+
+    def test_range_is_not_taken_if_a_writer_came_meanwhile(self):
+        self.begin_both()
+        times = ["--from", self.RANGE[0], "--to", self.RANGE[1]]
+        self.tallied("backfill", "-q", "again", *times, config="both.yaml")
+        was, ended = self.found(), threading.Event()
+
+        def come():
+            while not ended.is_set():
+                self.base.ledger.update_one({"_id": "ledger"}, {"$inc": {"writers.w5.inc": Int64(1)}})
+
+        writer = threading.Thread(target=come)
+        writer.start()
+        try:
+            self.take(*times, status=EX_TEMPFAIL)
+        finally:
+            ended.set()
+            writer.join()
+        self.assertIn("another writer counted meanwhile", self.err)
+        self.assertEqual(was, self.found())
+        self.take(*times)
+        self.assertNotEqual(was, self.found())
 
 
 if __name__ == "__main__":

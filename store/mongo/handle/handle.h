@@ -132,8 +132,17 @@ struct mongo_batch {
     size_t report;            /* that it counts for; valid if it backfills */
     struct mongo_found found; /* its partition; valid if it backfills */
     bool was_outrun;          /* it was dropped, since the partition was not as found any more */
+    bool fills;               /* batches have counts alone: mongo/job/splice.h */
     struct backfill_entry moved[BACKFILL_ENTRIES_MAX]; /* entries of the books that it moves */
     size_t moved_count;
+};
+
+/* A report that takes another one's place for a range of times: mongo/job/splice.h. */
+struct mongo_splicing {
+    char report[REPORT_NAME_BYTES]; /* whose place it takes */
+    struct watermarks watermarks;   /* of the result */
+    uint64_t others; /* sum of all numbers of the ledger that each other writer raises, when it began */
+    bool is_made;    /* the result is in `reports`, hidden */
 };
 
 /* A document of a distinct count: its bucket is its whole period. */
@@ -215,6 +224,7 @@ struct mongo_store {
 
     struct mongo_writer writer;
     struct mongo_batch batch;
+    struct mongo_splicing splicing;
     struct mongo_making making;
     struct mongo_crowd crowd;
     struct mongo_sorting sorting;

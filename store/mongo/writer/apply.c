@@ -93,6 +93,8 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
     m->writer.before = m->writer.committed;
     if (m->batch.taken != NULL)
         mongo_write_opposites(m, batch, &m->batch.log);
+    else if (m->batch.fills)
+        mongo_write_counts(m, batch, &m->batch.log);
     else
         mongo_write_updates(m, batch, &m->batch.log);
     m->batch.ranges = xrealloc(m->batch.ranges, (batch->range_count + 1) * sizeof *m->batch.ranges);

@@ -118,7 +118,8 @@ static void backfill_books(struct update *u, const struct batch *batch)
 }
 
 /* Takes a stripe out of a report's books of its source. A report that counted nothing of the source has no
- * entries afterwards: its `since` may be behind the position. */
+ * entries afterwards: its `since` may be behind the position. One that counted all of it has no entries of
+ * some times, which would be behind the position, too. */
 static void take_report_books(struct update *u, bson_t *set, const struct range *range, size_t report,
                               const struct books *books)
 {
@@ -130,8 +131,10 @@ static void take_report_books(struct update *u, bson_t *set, const struct range 
             add_entry(&u->inc, key, books_report_name(i),
                       -books->entries[BOOK_SOURCE_COUNT + report * BOOK_REPORT_COUNT + (size_t)i]);
         mongo_set_entry(set, key, "until", range->to);
+        snprintf(path, sizeof path, "reports.%s.filled", key);
+        BSON_APPEND_UTF8(&u->unset, path, "");
         take_builds(u, set, range, key, &p->builds[1 + report]);
-    } else if (p->until[report] >= 0) {
+    } else {
         bson_t none = BSON_INITIALIZER;
         snprintf(path, sizeof path, "reports.%s", key);
         BSON_APPEND_DOCUMENT(set, path, &none);
