@@ -21,6 +21,7 @@
 #include "store/mongo/job/ttl.h"
 #include "store/mongo/ledger/books.h"
 #include "store/mongo/ledger/copies.h"
+#include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
 #include "store/mongo/mongo.h"
@@ -219,6 +220,9 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
     m->with_weeks = options->weeks;
     m->week_start = options->week_start;
     if (!m->with_weeks && !mongo_find_weeks(m, &m->with_weeks, e))
+        return false;
+    /* The format before reports: a version that knows no decimals must not count into a report that has. */
+    if (!mongo_begin_ledger(m, e))
         return false;
     bool with_zeros = options->prealloc.when != PREALLOC_OFF && options->prealloc.zeros;
     for (size_t i = 0; i < count; i++) {

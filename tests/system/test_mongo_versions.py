@@ -5,7 +5,7 @@ import datetime
 import os
 import tarfile
 
-from mongocase import MongoCase, main
+from mongocase import MongoCase, main, proxy
 from test_versions import COUNTED, GOLDEN, SPAN, Versions
 
 FORMATS = (1, 2, 4)
@@ -67,6 +67,24 @@ class Databases(Versions, MongoCase):
             expected[day, "abc"[i % 3]] = expected.get((day, "abc"[i % 3]), 0) + (i * 7919 % 4001 - 2000) * 997
         self.assertEqual(expected, {((one["metadata"]["date"] - datetime.datetime(1970, 1, 1)).days, one["metadata"]["name"]): read(one["sum"]["daily"])
                                     for one in self.base["loads.day"].find()})
+
+    def test_older_versions_are_out_before_a_report_has_decimals(self):
+        self.write("tallyd.yaml", b"reports: {site: {}}\n")
+        self.write("b.log", LOADS[0])
+        self.count("--decode", "metric", "b.log")
+        self.base.ledger.update_one({}, {"$set": {"v": 2}})
+        formats = []
+
+        def note(piece):
+            if b"update\0\x08\0\0\0reports\0" in piece:
+                formats.append(self.base.ledger.find_one()["v"])
+
+        self.write("tallyd.yaml", MILLIONTHS)
+        self.write("a.log", b"".join(LOADS[:10]))
+        with proxy.Proxy(self.server.port) as between:
+            between.answer = note
+            self.count("--decode", "metric", "a.log", url=f"mongodb://127.0.0.1:{between.port}/{self.name}")
+        self.assertEqual([FORMATS[-1]], formats)
 
     def test_millionths_are_counted_on(self):
         self.write("tallyd.yaml", MILLIONTHS)
