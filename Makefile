@@ -402,6 +402,9 @@ bench-parsers: all ## compare with independent parsers, and with the logs in LOG
 bench-sketches: all build/traffic build/bench_hot ## measure what histograms and distinct counts cost, into the same file
 	@python3 bench/sketches.py
 
+bench-sketch-sizes: all ## measure the bytes of histograms and distinct counts in both stores, into the same file
+	@python3 bench/sketch_sizes.py
+
 bench-sizing: all ## check the arithmetic of docs/SIZING.md by a hundredth of it, into the same file
 	@python3 bench/sizing.py
 

@@ -13,11 +13,11 @@ import time
 import urllib.request
 
 import measure
+import sketch_sizes
 from tallyd import Tallyd
 
 NAME = "bench-sketches"
 HISTOGRAM, DISTINCT = "latency=histogram(bytes)", "visitors=distinct(host)"
-EVENTS = 10_000  # of one series in one day
 ASKED = 300
 
 CONFIG = """
@@ -28,7 +28,7 @@ sources:
 reports:
   pages:
     by: [path]
-    measures: {{hits: count, bytes: sum(bytes){more}}}
+    measures: {{hits: count, bytes: sum(bytes), latency: histogram(duration), visitors: distinct(host)}}
 """
 
 
@@ -56,26 +56,13 @@ def instructions(arguments, work, rows):
                          measure.verdict(f"{more:,.0f} of {none:,.0f}", more <= most)])
 
 
-def write_day(path, random_numbers):
-    """10,000 events of one page and day, spread over its minutes."""
-    with open(path, "w", encoding="ascii") as out:
-        for at in sorted(random_numbers.randrange(86400) for _ in range(EVENTS)):
-            host = f"198.51.{random_numbers.randrange(20)}.{random_numbers.randrange(200)}"
-            micros = int(random_numbers.lognormvariate(11, 1))
-            out.write(f'{host} - - [05/Jan/2026:{at // 3600:02}:{at // 60 % 60:02}:{at % 60:02} +0000] '
-                      f'"GET /cart HTTP/1.1" 200 512 {micros}\n')
-
-
-def store_bytes(program, work, log, more):
-    """The bytes of all rows' bodies, by level, in a store of this log; and the configuration."""
-    store = os.path.join(work, f"day{len(more)}.db")
+def count_day(program, work, log):
+    """Counts it into a store. Returns the configuration."""
     config = os.path.join(work, "day.yaml")
     with open(config, "w", encoding="ascii") as out:
-        out.write(CONFIG.format(store=store, port=free_port(), log=log, more=more))
+        out.write(CONFIG.format(store=os.path.join(work, "day.db"), port=free_port(), log=log))
     subprocess.run([program, "import", "-c", config, log], check=True, stdout=subprocess.DEVNULL)
-    levels = "SELECT " + ", ".join(f"(SELECT total(length(body)) FROM {level}_1)" for level in ("hour", "day", "month", "year"))
-    done = subprocess.run(["sqlite3", store, levels], check=True, capture_output=True, text=True)
-    return [float(n) for n in done.stdout.split("|")], config
+    return config
 
 
 def free_port():
@@ -115,12 +102,8 @@ def run_all(arguments, work):
     instructions(arguments, work, rows)
     measure.say(NAME, "a day of one page")
     log = os.path.join(work, "day.log")
-    write_day(log, random.Random(1))
-    plain, _ = store_bytes(program, work, log, "")
-    both, config = store_bytes(program, work, log, ", latency: histogram(duration), visitors: distinct(host)")
-    kib = [(with_both - without) / 1024 for with_both, without in zip(both, plain)]
-    rows.append([f"KiB more for both, one series and day of {EVENTS:,} events: by minute, hour, day and month", "report it",
-                 ", ".join(f"{k:,.1f}" for k in kib)])
+    sketch_sizes.write_day(log, random.Random(1), *sketch_sizes.DAYS[0])
+    config = count_day(program, work, log)
     median = ask(config, program)
     rows.append(["p99 by minute of one page's hour, whole answer over HTTP, median", "≤ 2 ms",
                  measure.verdict(f"{median:.2f} ms", median <= 2)])
