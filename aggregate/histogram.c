@@ -77,6 +77,19 @@ const struct histogram_layout *histogram_layout(int64_t scale)
     return scale == 1 ? &of_units : &of_millionths;
 }
 
+int32_t histogram_slot_of_index(const struct histogram_layout *l, int64_t index)
+{
+    if (index <= HISTOGRAM_INDEX_MIN)
+        return 0;
+    const int32_t slot =
+        index < HISTOGRAM_INDEX_MAX ? (int32_t)index + HISTOGRAM_SLOT_OF_ONE : HISTOGRAM_SLOTS - 1;
+    if (slot > 0 && l->last[slot] == INT64_MAX)
+        return histogram_slot(l, INT64_MAX);
+    if (slot > 0 && l->last[slot] > l->last[slot - 1])
+        return slot;
+    return histogram_slot(l, (int64_t)power(middles, (int32_t)index - 1, EVENT_SCALE, true));
+}
+
 /* Makes room for a slot. Pre: it has none. */
 static void grow(struct histogram *h, struct arena *arena, int32_t slot)
 {

@@ -22,6 +22,7 @@
 
 #include <stdint.h>
 
+#define HISTOGRAM_SCHEMA      4
 #define HISTOGRAM_OCTAVE      16
 /* The slot of the bucket that ends with 1. The smallest number, a millionth, has slot 1. */
 #define HISTOGRAM_SLOT_OF_ONE 319
@@ -69,6 +70,13 @@ static inline int32_t histogram_slot(const struct histogram_layout *l, int64_t n
         return histogram_slot_above_0(l, (uint64_t)number);
     return number == 0 ? 0 : -histogram_slot_above_0(l, number > INT64_MIN ? (uint64_t)-number : INT64_MAX);
 }
+
+/* The slot of the bucket of an index, (2^((index-1)/16), 2^(index/16)]. If no number can be in it, the slot
+ * of its middle, rounded; or the greatest slot. Pre: the layout is that of EVENT_SCALE. */
+int32_t histogram_slot_of_index(const struct histogram_layout *l, int64_t index);
+/* All indexes up to the first have slot 0; all from the second on have the greatest slot. */
+#define HISTOGRAM_INDEX_MIN (-HISTOGRAM_SLOT_OF_ONE - HISTOGRAM_OCTAVE)
+#define HISTOGRAM_INDEX_MAX (HISTOGRAM_SLOTS - 1 - HISTOGRAM_SLOT_OF_ONE)
 
 /* Adds to a slot that is not among the few, or has no room. */
 void histogram_add_more(struct histogram *h, struct arena *arena, int32_t slot, int64_t count);

@@ -1,6 +1,7 @@
 #include "aggregate/measure.h"
 
 #include "base/suggest.h"
+#include "ingest/distribution.h"
 
 #include <stdio.h>
 
@@ -321,6 +322,14 @@ bool measure_told(const struct measure *m, const struct event *ev, size_t max_by
     return true;
 }
 
+/* The smallest or greatest of many numbers. False: it is not known, or a last one is asked for. */
+static bool limit_of(const struct measure *m, const struct distribution *d, int64_t *number)
+{
+    const bool is_min = m->kind == MEASURE_MIN;
+    *number = is_min ? d->min : d->max;
+    return is_min ? d->has_min : d->has_max && m->kind == MEASURE_MAX;
+}
+
 void measure_add(const struct measure *m, int64_t *columns, const struct event *ev)
 {
     int64_t one[MEASURE_COLUMNS_MAX] = {1};
@@ -335,6 +344,9 @@ void measure_add(const struct measure *m, int64_t *columns, const struct event *
     if (!event_has_number(ev, m->field))
         return;
     int64_t number = ev->number[m->field];
+    const struct distribution *d = event_distribution(ev, m->field);
+    if (d != NULL && !measure_is_sum(m) && !limit_of(m, d, &number))
+        return;
     if (m->kind == MEASURE_LAST) {
         one[0] = ev->at_ms + 1;
         one[1] = ev->order;
@@ -347,7 +359,7 @@ void measure_add(const struct measure *m, int64_t *columns, const struct event *
     } else {
         one[0] = number / EVENT_SCALE - (number % EVENT_SCALE < 0);
         one[1] = number - one[0] * EVENT_SCALE;
-        one[2] = 1;
+        one[2] = d != NULL ? d->count : 1;
     }
     measure_merge(m, columns, one);
 }

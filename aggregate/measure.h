@@ -18,6 +18,9 @@
  *           not depend on threads, batches, folds or the step of a query. Status and bytes are never
  *           negative, so saturated sums merge in any order, too.
  * Fields  : fields with numbers (field_is_number()), in units of 1/field_scale().
+ * Many    : a value that stands for many numbers (distribution.h) adds their sum to sum and mean, their
+ *           number to the events of mean and histogram, and their limits to min and max, if it has them. It
+ *           is one event for count, and none for last.
  * Absent  : an event without the number adds nothing to measures of it. Without any such event min, max, last
  *           and mean are absent; sum and count are 0.
  */

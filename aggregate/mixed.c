@@ -1,5 +1,7 @@
 #include "aggregate/mixed.h"
 
+#include "aggregate/exponential.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -26,7 +28,11 @@ static inline void add_sketches(const struct mixed *mx, const struct report *r, 
             if (text_of(mx, m, ev, &text))
                 distinct_add(&s->distinct, mx->memory, XXH3_64bits(text.ptr, text.len));
         } else if (event_has_number(ev, m->field)) {
-            histogram_add(&s->histogram, mx->memory, histogram_slot(m->layout, ev->number[m->field]), 1);
+            const struct distribution *d = event_distribution(ev, m->field);
+            if (UNLIKELY(d != NULL))
+                exponential_add(&s->histogram, mx->memory, m->layout, d);
+            else
+                histogram_add(&s->histogram, mx->memory, histogram_slot(m->layout, ev->number[m->field]), 1);
         }
     }
 }

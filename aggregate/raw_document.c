@@ -2,6 +2,7 @@
 
 #include "aggregate/dimension.h"
 #include "base/mem.h"
+#include "ingest/distribution.h"
 #include "ingest/record.h"
 
 #include <inttypes.h>
@@ -14,11 +15,14 @@
 #define NAME_ROOM_BYTES (FIELD_NAME_BYTES + 1)
 #define PLACES_MAX      6  /* decimal places of an event's number */
 #define DOUBLE_DIGITS   15 /* significant digits that a double keeps */
+#define INDEX_BYTES     12 /* of an array's element */
 
 /* https://bsonspec.org */
 enum bson_type {
     BSON_DOUBLE = 0x01,
     BSON_TEXT = 0x02,
+    BSON_DOCUMENT = 0x03,
+    BSON_ARRAY = 0x04,
     BSON_DATE = 0x09,
     BSON_NULL = 0x0A,
     BSON_INT = 0x10,
@@ -83,6 +87,63 @@ static void add_decimal(struct text *out, const char *name, int64_t number)
     add_long(out, bits);
 }
 
+static void add_whole(struct text *out, const char *name, uint64_t value)
+{
+    add_name(out, BSON_LONG, name);
+    add_long(out, value);
+}
+
+/* Begins a document or an array. Returns its place in `out`. */
+static size_t begin(struct text *out, enum bson_type type, const char *name)
+{
+    add_name(out, type, name);
+    add_int(out, 0);
+    return out->len - sizeof(uint32_t);
+}
+
+static void end(struct text *out, size_t begun)
+{
+    text_putc(out, '\0');
+    uint32_t little = htole32((uint32_t)(out->len - begun));
+    memcpy(out->ptr + begun, &little, sizeof little);
+}
+
+static void add_side(struct text *out, const char *name, const struct distribution_side *side)
+{
+    const uint8_t *p = (const uint8_t *)side->counts.ptr, *to = p + side->counts.len;
+    char index[INDEX_BYTES];
+    uint64_t count;
+    if (side->counts.len == 0)
+        return;
+    const size_t all = begin(out, BSON_DOCUMENT, name);
+    add_name(out, BSON_INT, "offset");
+    add_int(out, (uint32_t)side->offset);
+    const size_t counts = begin(out, BSON_ARRAY, "bucket_counts");
+    for (int i = 0; p < to && (p = varint_get(p, to, &count)) != NULL; i++) {
+        snprintf(index, sizeof index, "%d", i);
+        add_whole(out, index, count);
+    }
+    end(out, counts);
+    end(out, all);
+}
+
+static void add_distribution(struct text *out, const char *name, int64_t sum, const struct distribution *d)
+{
+    const size_t begun = begin(out, BSON_DOCUMENT, name);
+    add_whole(out, "count", (uint64_t)d->count);
+    add_decimal(out, "sum", sum);
+    if (d->has_min)
+        add_decimal(out, "min", d->min);
+    if (d->has_max)
+        add_decimal(out, "max", d->max);
+    add_name(out, BSON_INT, "scale");
+    add_int(out, (uint32_t)d->scale);
+    add_whole(out, "zero_count", (uint64_t)d->zeros);
+    add_side(out, "positive", &d->sides[DISTRIBUTION_ABOVE_0]);
+    add_side(out, "negative", &d->sides[DISTRIBUTION_BELOW_0]);
+    end(out, begun);
+}
+
 static size_t count_digits(const char *p, size_t len)
 {
     size_t n = 0;
@@ -116,6 +177,8 @@ static void add_field(struct text *out, const char *name, const struct event *ev
     } else if (f == FIELD_BYTES) {
         add_name(out, BSON_LONG, name);
         add_long(out, (uint64_t)ev->number[f]);
+    } else if (event_distribution(ev, f) != NULL) {
+        add_distribution(out, name, ev->number[f], event_distribution(ev, f));
     } else if (field_is_number(f) && event_has_number(ev, f) &&
                (f == FIELD_VALUE || is_number(ev->field[f]))) {
         add_decimal(out, name, ev->number[f]);

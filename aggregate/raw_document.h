@@ -16,6 +16,9 @@
  *           (-17, 0.25), are long if whole, otherwise double. `007`, `1.10`, `1e5`, and fractions of more
  *           than six places or 15 digits stay texts. Text is settled as a dimension's is (dimension.h), but
  *           never cut.
+ * Many    : a value that stands for many numbers is a document with the names of OTLP: { count, sum, min,
+ *           max, scale, zero_count, positive: { offset, bucket_counts }, negative }, without those that it
+ *           does not have.
  * Limits  : offsets below 2^45, as for record_order() (record.h).
  */
 #pragma once

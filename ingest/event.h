@@ -12,12 +12,17 @@
  *          fields get numbers in order of first sight, for the life of the process.
  * Numbers: number[] holds the value of status, bytes and value if present, and of an own field if its
  *          `numeric` bit is set; in units of 1/field_scale().
+ * Many   : a metric's value may stand for many numbers (distribution.h). Then it is their sum, and its
+ *          `numeric` bit is set.
  */
 #pragma once
 
 #include "base/slice.h"
 
+#include <stddef.h>
 #include <stdint.h>
+
+struct distribution;
 
 enum field {
     FIELD_VHOST,    /* server name of vhost_combined */
@@ -57,9 +62,10 @@ struct event {
     uint64_t present; /* bit per enum field: the event has it */
     uint64_t odd;     /* bit per enum field: see Escapes */
     uint64_t literal; /* bit per enum field: see Escapes; valid only if the field is odd */
-    uint64_t numeric; /* bit per own field: see Numbers; valid only if the field is present */
+    uint64_t numeric; /* bit per own field and of the value: see Numbers, Many; valid only if it is present */
     struct slice field[FIELD_MAX];
     int64_t number[FIELD_MAX];
+    const struct distribution *distribution; /* valid only if the value stands for many numbers */
 };
 
 /* Is the text of a built-in field absent? */
@@ -93,6 +99,12 @@ static inline bool event_is_plain(const struct event *ev, enum field f)
 static inline bool event_has_number(const struct event *ev, enum field f)
 {
     return ((f < FIELD_COUNT ? ev->present : ev->present & ev->numeric) >> f) & 1;
+}
+
+/* The numbers for which the field's value stands; NULL: it is one number. Pre: event_has_number(). */
+static inline const struct distribution *event_distribution(const struct event *ev, enum field f)
+{
+    return f == FIELD_VALUE && (ev->numeric >> f) & 1 ? ev->distribution : NULL;
 }
 
 /* The number of fields known so far, built-in and own. Any thread. */

@@ -14,7 +14,7 @@ enum { SERIES_LABELS = 1, SERIES_SAMPLES = 2, SERIES_HISTOGRAMS = 4 };
 enum { LABEL_NAME = 1, LABEL_VALUE = 2 };
 enum { SAMPLE_VALUE = 1, SAMPLE_TIME = 2 };
 
-enum { HISTOGRAM_COUNT = 1, HISTOGRAM_SUM = 3, HISTOGRAM_SCHEMA = 4, HISTOGRAM_ZERO_COUNT = 6 };
+enum { HISTOGRAM_COUNT = 1, HISTOGRAM_SUM = 3, HISTOGRAM_SCHEMA_NUMBER = 4, HISTOGRAM_ZERO_COUNT = 6 };
 enum { HISTOGRAM_NEGATIVE_SPANS = 8, HISTOGRAM_NEGATIVE_DELTAS = 9 };
 enum { HISTOGRAM_POSITIVE_SPANS = 11, HISTOGRAM_POSITIVE_DELTAS = 12 };
 enum { HISTOGRAM_RESET_HINT = 14, HISTOGRAM_TIME = 15 };
@@ -302,7 +302,7 @@ bool remote_add_histogram(struct text *out, const struct remote_histogram *h, in
                                   HISTOGRAM_POSITIVE_DELTAS};
     add_whole(out, HISTOGRAM_COUNT, count);
     add_number(out, HISTOGRAM_SUM, h->sum);
-    add_whole(out, HISTOGRAM_SCHEMA, varint_zigzag(SCHEMA));
+    add_whole(out, HISTOGRAM_SCHEMA_NUMBER, varint_zigzag(SCHEMA));
     add_whole(out, HISTOGRAM_ZERO_COUNT, zeros);
     add_spans(out, &negative);
     bool good = add_deltas(out, &negative);

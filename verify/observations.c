@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+/* Of distributions: 2^-22 is less than half a millionth, and 2^44 millions are no int64. */
+#define INDEX_OF_NONE      (-22 * HISTOGRAM_OCTAVE)
+#define INDEX_OF_LAST      (44 * HISTOGRAM_OCTAVE)
 #define FIRST_OF_ENTRIES   1
 #define FIRST_OF_REGISTERS 2
 
@@ -75,23 +78,94 @@ static int64_t slot_of(const int64_t ends[HISTOGRAM_SLOTS], int64_t number)
     return number < 0 ? -at : at;
 }
 
-static int compare_numbers(const void *a, const void *b)
+/* A value, or the slot of a number, and how often it came. */
+struct tally {
+    uint64_t value, count;
+};
+
+static int compare_slots(const void *a, const void *b)
 {
-    return order_int64((int64_t) * (const uint64_t *)a, (int64_t) * (const uint64_t *)b);
+    return order_int64((int64_t)((const struct tally *)a)->value, (int64_t)((const struct tally *)b)->value);
 }
 
-static void pack_numbers(uint64_t *values, size_t count, const int64_t ends[HISTOGRAM_SLOTS],
+static void pack_numbers(struct tally *numbers, size_t count, const int64_t ends[HISTOGRAM_SLOTS],
                          struct text *out)
 {
     int64_t before = 0;
-    qsort(values, count, sizeof *values, compare_numbers);
+    for (size_t i = 0; i < count; i++)
+        numbers[i].value = (uint64_t)slot_of(ends, (int64_t)numbers[i].value);
+    qsort(numbers, count, sizeof *numbers, compare_slots);
     for (size_t i = 0, next; i < count; i = next) {
-        const int64_t slot = slot_of(ends, (int64_t)values[i]);
-        for (next = i + 1; next < count && slot_of(ends, (int64_t)values[next]) == slot; next++)
-            ;
+        const int64_t slot = (int64_t)numbers[i].value;
+        uint64_t sum = 0;
+        for (next = i; next < count && (int64_t)numbers[next].value == slot; next++)
+            sum += numbers[next].count;
         put_varint(out, i == 0 ? varint_zigzag(slot) : (uint64_t)(slot - before - 1));
-        put_varint(out, next - i);
+        put_varint(out, sum);
         before = slot;
+    }
+}
+
+/* ---- distributions */
+
+/* A number of EVENT_SCALE in the bucket (2^((index-1)/16), 2^(index/16)]; if it has none, its middle,
+ * rounded. */
+static int64_t number_of(int64_t index)
+{
+    long double below = floorl(EVENT_SCALE * exp2l((long double)(index - 1) / HISTOGRAM_OCTAVE));
+    long double end = floorl(EVENT_SCALE * exp2l((long double)index / HISTOGRAM_OCTAVE));
+    if (end <= below)
+        end = roundl(EVENT_SCALE * exp2l(((long double)index - 0.5L) / HISTOGRAM_OCTAVE));
+    return end < (long double)INT64_MAX ? (int64_t)end : INT64_MAX;
+}
+
+static int64_t divide_up(int64_t number, int64_t by)
+{
+    return number > 0 ? (number + by - 1) / by : 0;
+}
+
+static int64_t divide_down(int64_t number, int64_t by)
+{
+    return number / by - (number % by < 0);
+}
+
+/* Adds the `count` numbers of a bucket of a distribution. A bucket that is wider than a slot consists of
+ * `parts` slots. The k-th number is within the first j of them if (k + 1/2) / count < j / parts. */
+static void add_bucket(struct observations *s, struct observation one, int64_t index, int64_t count,
+                       int scale, int sign)
+{
+    const int64_t narrower = scale > HISTOGRAM_SCHEMA ? (int64_t)1 << (scale - HISTOGRAM_SCHEMA) : 1;
+    const int64_t parts = scale < HISTOGRAM_SCHEMA ? (int64_t)1 << (HISTOGRAM_SCHEMA - scale) : 1;
+    const int64_t first = divide_down(index, narrower) * parts;
+    for (int64_t j = 1, done = 0; j <= parts; j++) {
+        if (first + j < INDEX_OF_NONE) /* numbers before are 0 */
+            j = INDEX_OF_NONE - first < parts ? INDEX_OF_NONE - first : parts;
+        if (first + j > INDEX_OF_LAST) /* numbers behind are too large */
+            j = parts;
+        int64_t within = divide_up(2 * count * j - parts, 2 * parts);
+        one.count = (uint64_t)(within - done);
+        done = within;
+        if (one.count == 0)
+            continue;
+        one.value = (uint64_t)(sign * number_of(first + j));
+        observations_add(s, one);
+    }
+}
+
+void observations_add_many(struct observations *s, struct observation one, const struct distribution *d)
+{
+    one.value = 0;
+    one.count = (uint64_t)d->zeros;
+    if (d->zeros > 0)
+        observations_add(s, one);
+    for (int side = 0; side < DISTRIBUTION_SIDES; side++) {
+        const uint8_t *p = (const uint8_t *)d->sides[side].counts.ptr, *end = p + d->sides[side].counts.len;
+        uint64_t count = 0;
+        for (int64_t index = d->sides[side].offset; p < end; index++) {
+            p = varint_get(p, end, &count);
+            if (count > 0)
+                add_bucket(s, one, index, (int64_t)count, d->scale, side == DISTRIBUTION_ABOVE_0 ? 1 : -1);
+        }
     }
 }
 
@@ -99,7 +173,7 @@ static void pack_numbers(uint64_t *values, size_t count, const int64_t ends[HIST
 
 static int compare_hashes(const void *a, const void *b)
 {
-    const uint64_t one = *(const uint64_t *)a, two = *(const uint64_t *)b;
+    const uint64_t one = ((const struct tally *)a)->value, two = ((const struct tally *)b)->value;
     return (one > two) - (one < two);
 }
 
@@ -112,13 +186,13 @@ static unsigned rank_of(uint64_t hash, unsigned bits)
     return rank;
 }
 
-static void pack_registers(const uint64_t *hashes, size_t count, struct text *out)
+static void pack_registers(const struct tally *hashes, size_t count, struct text *out)
 {
     const unsigned rest = 64 - DISTINCT_REGISTER_BITS;
     unsigned ranks[DISTINCT_REGISTERS] = {0};
     uint8_t packed[DISTINCT_PACKED_MAX] = {FIRST_OF_REGISTERS};
     for (size_t i = 0; i < count; i++) {
-        unsigned *most = &ranks[hashes[i] >> rest], rank = rank_of(hashes[i], rest);
+        unsigned *most = &ranks[hashes[i].value >> rest], rank = rank_of(hashes[i].value, rest);
         *most = rank > *most ? rank : *most;
     }
     for (size_t bit = 0; bit < (size_t)6 * DISTINCT_REGISTERS; bit++)
@@ -127,7 +201,7 @@ static void pack_registers(const uint64_t *hashes, size_t count, struct text *ou
 }
 
 /* Each run of hashes with the same first bits is one entry, with the greatest rank. */
-static void pack_texts(uint64_t *hashes, size_t count, struct text *out)
+static void pack_texts(struct tally *hashes, size_t count, struct text *out)
 {
     const unsigned rest = 64 - DISTINCT_ENTRY_BITS;
     uint64_t entries[DISTINCT_ENTRIES_MAX];
@@ -135,15 +209,15 @@ static void pack_texts(uint64_t *hashes, size_t count, struct text *out)
     qsort(hashes, count, sizeof *hashes, compare_hashes);
     for (size_t i = 0, next; i < count; i = next) {
         unsigned most = 0;
-        for (next = i; next < count && hashes[next] >> rest == hashes[i] >> rest; next++) {
-            unsigned rank = rank_of(hashes[next], rest);
+        for (next = i; next < count && hashes[next].value >> rest == hashes[i].value >> rest; next++) {
+            unsigned rank = rank_of(hashes[next].value, rest);
             most = rank > most ? rank : most;
         }
         if (entry_count == DISTINCT_ENTRIES_MAX) {
             pack_registers(hashes, count, out);
             return;
         }
-        entries[entry_count++] = hashes[i] >> rest << 6 | most;
+        entries[entry_count++] = hashes[i].value >> rest << 6 | most;
     }
     text_putc(out, FIRST_OF_ENTRIES);
     for (size_t i = 0; i < entry_count; i++)
@@ -154,7 +228,7 @@ void observations_pack(const struct observations *s, const struct measure *m, in
                        enum span resolution, int64_t from_ms, struct pieces *into)
 {
     int64_t ends[HISTOGRAM_SLOTS];
-    uint64_t *values = xcalloc(s->count + 1, sizeof *values);
+    struct tally *values = xcalloc(s->count + 1, sizeof *values);
     struct text packed = {0};
     if (m->kind == MEASURE_HISTOGRAM)
         fill_ends(ends, field_scale(m->field));
@@ -165,7 +239,7 @@ void observations_pack(const struct observations *s, const struct measure *m, in
         for (count = 0; i + count < s->count && s->list[i + count].series == series &&
                         s->list[i + count].time * cell_ms < end_ms;
              count++)
-            values[count] = s->list[i + count].value;
+            values[count] = (struct tally){s->list[i + count].value, s->list[i + count].count};
         if (bucket_ms < from_ms)
             continue;
         text_clear(&packed);

@@ -4,16 +4,19 @@
  * Packed : written from the definitions in aggregate/histogram.h and distinct.h, without their code: by
  *          sorted lists, and ends of buckets from exp2l().
  * Exact  : for numbers up to EVENT_NUMBER_MAX. The ends of greater buckets lie within the error of exp2l().
- * Memory : 16 bytes an event that has the number or text; 8 more while they are packed.
+ * Memory : 24 bytes an event that has the number or text; 16 more while they are packed. A value that stands
+ *          for many numbers takes as much for each of their buckets.
  */
 #pragma once
 
 #include "base/civil.h"
+#include "ingest/distribution.h"
 #include "verify/pieces.h"
 
 struct observation {
     uint32_t series, time; /* time: the cell's, in cells since 1970 */
     uint64_t value;        /* a number as int64; or a text's XXH3 */
+    uint64_t count;        /* of the events that have it */
 };
 
 /* Zeros: empty. */
@@ -24,6 +27,8 @@ struct observations {
 
 void observations_fini(struct observations *s);
 void observations_add(struct observations *s, struct observation observation);
+/* Adds the numbers of a distribution, as numbers of the slots that they have. `one` has series and time. */
+void observations_add_many(struct observations *s, struct observation one, const struct distribution *d);
 /* The value of a settled text. */
 uint64_t observation_of_text(struct slice text);
 /* Sorts them by series, then by time. */

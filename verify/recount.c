@@ -151,10 +151,10 @@ static void add_decimal(int64_t *columns, int128 number)
     }
 }
 
-/* Add a number as the measures are defined, and sums and counts `times` over. The recount does not use the
- * code that it judges. */
+/* Add a number, or the sum of `count` numbers, as the measures are defined; sums and counts `times` over. The
+ * recount does not use the code that it judges. */
 static void add_number(const struct measure *m, int64_t *columns, const struct event *ev, int64_t number,
-                       int64_t times)
+                       int64_t count, int64_t times)
 {
     int64_t shifted = number >= 0 ? number + 1 : number, at = ev->at_ms + 1;
     bool is_decimal = field_scale(m->field) != 1;
@@ -164,7 +164,7 @@ static void add_number(const struct measure *m, int64_t *columns, const struct e
         break;
     case MEASURE_MEAN:
     case MEASURE_HISTOGRAM:
-        columns[is_decimal ? 2 : 1] += times;
+        columns[is_decimal ? 2 : 1] += count * times;
         /* fall through */
     case MEASURE_SUM:
         if (is_decimal)
@@ -189,6 +189,18 @@ static void add_number(const struct measure *m, int64_t *columns, const struct e
     }
 }
 
+/* Add the numbers of a distribution: their sum and count, and its limits. */
+static void add_many(const struct measure *m, int64_t *columns, const struct event *ev,
+                     const struct distribution *d, int64_t times)
+{
+    if (m->kind == MEASURE_SUM || m->kind == MEASURE_MEAN || m->kind == MEASURE_HISTOGRAM)
+        add_number(m, columns, ev, ev->number[m->field], d->count, times);
+    else if (m->kind == MEASURE_MIN && d->has_min)
+        add_number(m, columns, ev, d->min, 1, times);
+    else if (m->kind == MEASURE_MAX && d->has_max)
+        add_number(m, columns, ev, d->max, 1, times);
+}
+
 /* Has it all fields of a distinct count? */
 static bool has_dimensions(const struct measure *m, const struct event *ev)
 {
@@ -206,8 +218,14 @@ static void add_observations(struct recount *rc, const struct event *ev, uint32_
     for (size_t i = 0; i < r->sketch_count; i++) {
         const struct measure *m = report_sketched(r, i);
         bool has_it;
+        observation.count = 1;
         if (m->kind == MEASURE_HISTOGRAM) {
             has_it = event_has_number(ev, m->field);
+            const struct distribution *many = has_it ? event_distribution(ev, m->field) : NULL;
+            if (many != NULL) {
+                observations_add_many(&rc->observations[i], observation, many);
+                continue;
+            }
             observation.value = (uint64_t)ev->number[m->field];
         } else {
             has_it = has_dimensions(m, ev);
@@ -237,8 +255,10 @@ bool recount_add(struct recount *rc, const struct event *ev, uint64_t salt)
             c->columns[m->column] = value_add(c->columns[m->column], r->one_in);
         else if (m->kind == MEASURE_DISTINCT)
             c->columns[m->column] += has_dimensions(m, ev);
+        else if (event_has_number(ev, m->field) && event_distribution(ev, m->field) != NULL)
+            add_many(m, c->columns + m->column, ev, event_distribution(ev, m->field), r->one_in);
         else if (event_has_number(ev, m->field))
-            add_number(m, c->columns + m->column, ev, ev->number[m->field], r->one_in);
+            add_number(m, c->columns + m->column, ev, ev->number[m->field], 1, r->one_in);
     }
     add_observations(rc, ev, series);
     return true;

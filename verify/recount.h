@@ -7,7 +7,7 @@
  *
  * Memory: 16 bytes a cell and 8 a column in tables at most 3/4 full, three of them while a report is
  *         compared, and the keys: about half a GiB for five million cells of two columns each. A histogram or
- *         distinct count takes 16 bytes more for each event that has the number or text (observations.h);
+ *         distinct count takes 24 bytes more for each event that has the number or text (observations.h);
  *         while it is compared, also its packed sketches of one resolution, twice.
  */
 #pragma once

@@ -75,6 +75,7 @@ static enum reject_reason put_number(struct event *ev, enum field f, struct slic
         return f == FIELD_STATUS ? REJECT_STATUS : f == FIELD_BYTES ? REJECT_BYTES : REJECT_NUMBER;
     put(ev, f, text.ptr, slice_end(text), true); /* a number has no odd bytes */
     ev->number[f] = value;
+    ev->numeric &= ~((uint64_t)1 << f); /* it is one number */
     return REJECT_COUNT;
 }
 

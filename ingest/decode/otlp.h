@@ -2,7 +2,7 @@
  * event or a reject of its own. chain.c calls it, and finds the JSON if it is that.
  *
  *   ExportLogsServiceRequest, LogsData         a record of a log: an event
- *   ExportMetricsServiceRequest, MetricsData   a data point: an event; one of a histogram: up to four
+ *   ExportMetricsServiceRequest, MetricsData   a data point: an event; one of a histogram: up to five
  *
  * Kinds   : both have the same outer fields. So each record shows what it is: a log's time, severity and
  *           flags are numbers where a metric's name is a text. A record with none of them is a reject
@@ -11,7 +11,8 @@
  *           severity ("INFO"), severity_number, event_name, trace_id, span_id, and scope, its name. They come
  *           before attributes of these names. A body of keys and values has its members as attributes.
  * Metrics : as other metrics have them, a name, a value and a time; own fields: type, unit, scope. A point of
- *           a histogram has the events NAME.count, NAME.sum, NAME.min and NAME.max. `type` is gauge, sum,
+ *           a histogram has the events NAME.count, NAME.sum, NAME.min and NAME.max; an exponential one also
+ *           NAME, whose value stands for all numbers of the point (distribution.h). `type` is gauge, sum,
  *           histogram or exponential_histogram.
  * Totals  : a sum or histogram since a start (cumulative), or of unknown temporality, is a reject
  *           (`cumulative`): a total must not be added to the next. A sum that may fall, as a level of memory,

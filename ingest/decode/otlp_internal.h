@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "ingest/decode/decode.h"
 #include "ingest/decode/otlp_attributes.h"
+#include "ingest/decode/otlp_buckets.h"
 #include "ingest/decode/otlp_json.h"
 #include "ingest/decode/otlp_result.h"
 #include "ingest/record.h"
@@ -28,7 +29,7 @@ enum otlp_own {
 
 #define OTLP_NS_PER_MS  1000000
 #define OTLP_PLACES     4 /* record, body, scope, resource */
-#define OTLP_VALUES_MAX 4 /* of a data point */
+#define OTLP_VALUES_MAX 5 /* of a data point */
 
 /* A metric, while its points are read. */
 struct otlp_metric {
@@ -57,6 +58,7 @@ struct otlp {
     struct slice point; /* whose values are events now */
     int64_t point_at_ms;
     struct slice values[OTLP_VALUES_MAX]; /* ptr NULL: there is none */
+    struct otlp_buckets buckets;          /* of an exponential histogram */
     size_t next_value;                    /* OTLP_VALUES_MAX: none is left */
 };
 

@@ -13,7 +13,7 @@
 #define LENGTH_BYTES 5  /* of a part's length, which is not known yet: a varint may have leading zeros */
 #define MORE_BYTES   64 /* of the message */
 
-enum kind { TEXT, HEX, INT, BOOL, FIXED32, FIXED64, DOUBLE, MESSAGE, LIST };
+enum kind { TEXT, HEX, INT, SIGNED, BOOL, FIXED32, FIXED64, DOUBLE, COUNTS, MESSAGE, LIST };
 
 enum message {
     DATA,
@@ -35,6 +35,7 @@ enum message {
     ANY,
     ARRAY,
     MEMBERS,
+    BUCKETS,
     MESSAGE_COUNT
 };
 
@@ -93,6 +94,10 @@ static const struct member members[MESSAGE_COUNT][MEMBERS_MAX] = {
                            {"timeUnixNano", 3, FIXED64, 0},
                            {"count", 4, FIXED64, 0},
                            {"sum", 5, DOUBLE, 0},
+                           {"scale", 6, SIGNED, 0},
+                           {"zeroCount", 7, FIXED64, 0},
+                           {"positive", 8, MESSAGE, BUCKETS},
+                           {"negative", 9, MESSAGE, BUCKETS},
                            {"flags", 10, INT, 0},
                            {"min", 12, DOUBLE, 0},
                            {"max", 13, DOUBLE, 0}},
@@ -106,6 +111,7 @@ static const struct member members[MESSAGE_COUNT][MEMBERS_MAX] = {
              {"kvlistValue", 6, MESSAGE, MEMBERS}},
     [ARRAY] = {{"values", 1, LIST, ANY}},
     [MEMBERS] = {{"values", 1, LIST, KEY_VALUE}},
+    [BUCKETS] = {{"offset", 1, SIGNED, 0}, {"bucketCounts", 2, COUNTS, 0}},
 };
 
 /* JSON that is read, and the message that is written. Functions called take_… move `p` behind what they take;
@@ -322,6 +328,16 @@ static bool take_part(struct reading *r, const struct member *m)
     return true;
 }
 
+/* Writes a count of a packed list. */
+static bool take_count(struct reading *r)
+{
+    uint64_t count;
+    bool good = take_whole(r, &count);
+    if (good)
+        write_varint(r, count);
+    return good;
+}
+
 static bool take_list(struct reading *r, const struct member *m)
 {
     if (*r->p != '[')
@@ -331,13 +347,21 @@ static bool take_list(struct reading *r, const struct member *m)
         skip_space(r);
         if (*r->p == ']')
             break;
-        if (!take_part(r, m))
+        if (m->kind == COUNTS ? !take_count(r) : !take_part(r, m))
             return false;
         skip_space(r);
         r->p += *r->p == ',';
     }
     r->p++;
     return true;
+}
+
+static bool take_counts(struct reading *r, const struct member *m)
+{
+    uint8_t *begun = begin_part(r, m->number);
+    bool good = take_list(r, m);
+    end_part(r, begun);
+    return good;
 }
 
 static bool take_value(struct reading *r, const struct member *m)
@@ -355,14 +379,17 @@ static bool take_value(struct reading *r, const struct member *m)
         return take_hex(r, m->number);
     case MESSAGE:
         return take_part(r, m);
+    case COUNTS:
+        return take_counts(r, m);
     case LIST:
         return take_list(r, m);
     case INT:
+    case SIGNED:
     case BOOL:
-        good = m->kind == INT ? take_whole(r, &value) : take_bool(r, &value);
+        good = m->kind == BOOL ? take_bool(r, &value) : take_whole(r, &value);
         if (good) {
             write_tag(r, m->number, PROTOBUF_VARINT);
-            write_varint(r, value);
+            write_varint(r, m->kind == SIGNED ? varint_zigzag((int64_t)value) : value);
         }
         break;
     case FIXED32:

@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "base/civil.h"
 #include "base/protobuf.h"
+#include "ingest/decimal.h"
 #include "ingest/decode/chain_field.h"
 #include "ingest/decode/otlp_internal.h"
 #include "ingest/float_text.h"
@@ -15,6 +16,7 @@ enum { METRIC_GAUGE = 5, METRIC_SUM = 7, METRIC_HISTOGRAM = 9, METRIC_EXPONENTIA
 enum { DATA_TEMPORALITY = 2, DATA_IS_MONOTONIC = 3 };
 enum { TEMPORALITY_DELTA = 1, TEMPORALITY_CUMULATIVE = 2 };
 enum { POINT_TIME = 3, POINT_DOUBLE = 4, POINT_INT = 6, POINT_COUNT = 4, POINT_SUM = 5 };
+enum { POINT_SCALE = 6, POINT_ZEROS = 7, POINT_POSITIVE = 8, POINT_NEGATIVE = 9 };
 
 #define FLAG_NO_VALUE  1
 #define INT_TEXT_BYTES 24
@@ -22,7 +24,7 @@ enum { POINT_TIME = 3, POINT_DOUBLE = 4, POINT_INT = 6, POINT_COUNT = 4, POINT_S
 /* Numbers of the fields that differ between points. */
 struct otlp_points {
     unsigned attributes, flags;
-    bool is_histogram;
+    bool is_histogram, is_exponential;
     unsigned min, max;
 };
 
@@ -30,10 +32,10 @@ static const struct otlp_points number_points = {.attributes = 7, .flags = 8};
 static const struct otlp_points histogram_points = {
     .attributes = 9, .flags = 10, .is_histogram = true, .min = 11, .max = 12};
 static const struct otlp_points exponential_points = {
-    .attributes = 1, .flags = 10, .is_histogram = true, .min = 12, .max = 13};
+    .attributes = 1, .flags = 10, .is_histogram = true, .is_exponential = true, .min = 12, .max = 13};
 
-enum { VALUE_COUNT, VALUE_SUM, VALUE_MIN, VALUE_MAX };
-static const char *const value_suffixes[OTLP_VALUES_MAX] = {".count", ".sum", ".min", ".max"};
+enum { VALUE_COUNT, VALUE_SUM, VALUE_MIN, VALUE_MAX, VALUE_WHOLE };
+static const char *const value_suffixes[OTLP_VALUES_MAX] = {".count", ".sum", ".min", ".max", ""};
 
 /* ---- the metric */
 
@@ -150,6 +152,25 @@ struct point {
     uint64_t time_ns, flags;
 };
 
+/* Notes a field of the buckets, if it is one. False: it is of another type. */
+static bool note_buckets(struct otlp_buckets *b, const struct protobuf_field *f)
+{
+    switch (f->number) {
+    case POINT_SCALE:
+        b->scale = f->varint;
+        return f->wire == PROTOBUF_VARINT;
+    case POINT_ZEROS:
+        b->zeros = protobuf_fixed(f);
+        return f->wire == PROTOBUF_64_BITS;
+    case POINT_POSITIVE:
+    case POINT_NEGATIVE:
+        b->sides[f->number == POINT_POSITIVE ? DISTRIBUTION_ABOVE_0 : DISTRIBUTION_BELOW_0] = f->bytes;
+        return f->wire == PROTOBUF_BYTES;
+    default:
+        return true;
+    }
+}
+
 /* Notes a number of the point. False: it is of another type. */
 static bool note_number(struct otlp *o, struct point *point, const struct protobuf_field *f)
 {
@@ -161,7 +182,7 @@ static bool note_number(struct otlp *o, struct point *point, const struct protob
                                            : f->number == POINT_COUNT || f->number == POINT_SUM ||
                                                  f->number == layout->min || f->number == layout->max);
     if (!is_known)
-        return true;
+        return !layout->is_exponential || note_buckets(&o->buckets, f);
     if (f->wire != wire)
         return false;
     if (f->number == POINT_TIME)
@@ -172,7 +193,7 @@ static bool note_number(struct otlp *o, struct point *point, const struct protob
         values[0] = f->number == POINT_INT ? print_whole(o, protobuf_fixed(f), true)
                                            : print_double(o, protobuf_fixed(f));
     else if (f->number == POINT_COUNT)
-        values[VALUE_COUNT] = print_whole(o, protobuf_fixed(f), false);
+        values[VALUE_COUNT] = print_whole(o, o->buckets.count = protobuf_fixed(f), false);
     else
         values[f->number == POINT_SUM     ? VALUE_SUM
                : f->number == layout->min ? VALUE_MIN
@@ -208,6 +229,7 @@ enum otlp_result otlp_point_begin(struct otlp *o, struct slice bytes, struct rej
     otlp_values_clear(&o->attributes);
     otlp_values_clear(&o->body);
     memset(o->values, 0, sizeof o->values);
+    o->buckets = (struct otlp_buckets){0};
     if (o->metric.layout->is_histogram) /* a count of 0 is not written */
         o->values[VALUE_COUNT] = slice_text("0");
     while (rest.len > 0) {
@@ -224,12 +246,35 @@ enum otlp_result otlp_point_begin(struct otlp *o, struct slice bytes, struct rej
     enum reject_reason reason = note_time(o, point.time_ns);
     if (reason != REJECT_COUNT)
         return otlp_refuse(o, reason, bytes, bytes.ptr, why);
+    if (o->metric.layout->is_exponential)
+        o->values[VALUE_WHOLE] = o->values[VALUE_SUM].ptr != NULL
+                                     ? o->values[VALUE_SUM]
+                                     : slice_text(o->buckets.count > 0 ? "" : "0");
     o->next_value = 0;
     skip_values(o);
     if ((point.flags & FLAG_NO_VALUE) == 0 && otlp_has_value(o))
         return OTLP_END;
     o->next_value = OTLP_VALUES_MAX;
     return otlp_refuse(o, REJECT_MEMBER, bytes, bytes.ptr, why);
+}
+
+static bool read_limit(struct slice text, int64_t *limit)
+{
+    return text.ptr != NULL && decimal_parse(text, limit) == DECIMAL_OK;
+}
+
+/* Makes the value, which is the point's sum, stand for all its numbers. */
+static enum reject_reason put_distribution(struct otlp *o, struct event *ev)
+{
+    struct distribution *d = arena_add(o->memory, sizeof *d);
+    *d = (struct distribution){0};
+    if (!event_has(ev, FIELD_VALUE))
+        return REJECT_MEMBER; /* the mean is not known */
+    d->has_min = read_limit(o->values[VALUE_MIN], &d->min);
+    d->has_max = read_limit(o->values[VALUE_MAX], &d->max);
+    ev->distribution = d;
+    ev->numeric |= (uint64_t)1 << FIELD_VALUE;
+    return otlp_buckets_read(&o->buckets, o->memory, d);
 }
 
 enum otlp_result otlp_value(struct otlp *o, struct event *ev, struct reject *why)
@@ -245,5 +290,7 @@ enum otlp_result otlp_value(struct otlp *o, struct event *ev, struct reject *why
     otlp_put_own(o, OTLP_TYPE, slice_text(m->type), ev);
     otlp_put_own(o, OTLP_UNIT, m->unit, ev);
     enum reject_reason reason = chain_field_put(ev, FIELD_VALUE, o->values[i], true);
+    if (reason == REJECT_COUNT && i == VALUE_WHOLE)
+        reason = put_distribution(o, ev);
     return reason == REJECT_COUNT ? OTLP_EVENT : otlp_refuse(o, reason, o->point, o->point.ptr, why);
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "aggregate/exponential.h"
 #include "base/check.h"
 #include "base/civil.h"
 #include "ingest/decode/chain.h"
@@ -26,6 +27,18 @@ static inline bool fuzz_is_within(struct slice part, struct slice whole)
     return part.ptr >= whole.ptr && slice_end(part) <= slice_end(whole);
 }
 
+/* A distribution has the numbers that it says, and all of them fall in slots. */
+static inline void fuzz_check_distribution(const struct distribution *many)
+{
+    static struct arena memory;
+    struct histogram h = {0};
+    if (memory.chunk_bytes == 0)
+        arena_init(&memory, (size_t)64 << 10);
+    exponential_add(&h, &memory, histogram_layout(EVENT_SCALE), many);
+    ASSERT(histogram_count(&h) == many->count && many->count <= DISTRIBUTION_COUNT_MAX);
+    arena_reset(&memory);
+}
+
 static inline void fuzz_check_event(const struct event *ev, const struct decode *d)
 {
     static volatile char sum; /* so that every byte is read, and must be there */
@@ -42,6 +55,8 @@ static inline void fuzz_check_event(const struct event *ev, const struct decode 
         ASSERT(event_is_odd(ev, f) == scan_has_odd_bytes(s.ptr, slice_end(s)));
         if (!field_is_number(f) || !event_has_number(ev, f))
             continue;
+        if (event_distribution(ev, f) != NULL)
+            fuzz_check_distribution(event_distribution(ev, f));
         int64_t max = f == FIELD_STATUS ? 999 : f == FIELD_BYTES ? EVENT_NUMBER_MAX : EVENT_DECIMAL_MAX;
         ASSERT(ev->number[f] <= max && ev->number[f] >= (field_scale(f) == 1 ? 0 : -max));
     }

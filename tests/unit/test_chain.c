@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "ingest/decode/chain.h"
+#include "ingest/distribution.h"
 #include "tests/support/golden.h"
 
 #include <inttypes.h>
@@ -17,6 +18,28 @@
 #define GOLDEN   "tests/golden/chain.txt"
 #define LINE_MAX 4096
 #define COMBINED "10.0.0.1 - - [10/Oct/2010:14:17:22 +0000] \"GET /a?b HTTP/1.1\" 200 5 \"-\" \"curl\""
+
+static void print_side(const char *name, const struct distribution_side *side, struct text *out)
+{
+    struct distribution_walk w = distribution_walk(side);
+    int64_t index;
+    uint64_t count;
+    while (distribution_next(&w, &index, &count))
+        text_printf(out, " %s%" PRId64 ":%" PRIu64, name, index, count);
+    assert_ptr_equal(w.p, w.end);
+}
+
+static void print_distribution(const struct distribution *d, struct text *out)
+{
+    text_printf(out, "many %" PRId64 " scale %d zeros %" PRId64, d->count, d->scale, d->zeros);
+    print_side("", &d->sides[DISTRIBUTION_ABOVE_0], out);
+    print_side("-", &d->sides[DISTRIBUTION_BELOW_0], out);
+    if (d->has_min)
+        text_printf(out, " min %" PRId64, d->min);
+    if (d->has_max)
+        text_printf(out, " max %" PRId64, d->max);
+    text_putc(out, '\n');
+}
 
 /* ~ is odd, ~~ odd and literal. */
 static void print_event(const struct event *ev, struct text *out)
@@ -39,6 +62,8 @@ static void print_event(const struct event *ev, struct text *out)
             text_printf(out, " = %" PRId64, ev->number[f]);
         text_putc(out, '\n');
     }
+    if (event_has(ev, FIELD_VALUE) && event_distribution(ev, FIELD_VALUE) != NULL)
+        print_distribution(event_distribution(ev, FIELD_VALUE), out);
 }
 
 struct message {

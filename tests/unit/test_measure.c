@@ -1,5 +1,6 @@
 /* Measures say what a naive look at the events says, however the events are grouped and merged. */
 #include "aggregate/report.h"
+#include "ingest/distribution.h"
 #include "tests/support/dice.h"
 
 #include <setjmp.h>
@@ -331,6 +332,35 @@ static void test_texts_of_several_dimensions_are_told_apart(void **state)
     }
 }
 
+/* A value that stands for many numbers is one event; it has a sum, a number and perhaps limits. */
+static void test_many_numbers_at_once(void **state)
+{
+    (void)state;
+    const struct distribution many = {.count = 4, .min = -5, .has_min = true, .max = 7000000};
+    struct report r;
+    int64_t columns[REPORT_COLUMNS_MAX] = {0};
+    struct event ev = {.at_ms = 1, .present = (uint64_t)1 << FIELD_VALUE, .distribution = &many};
+    make_report(&r);
+    ev.numeric = ev.present;
+    ev.number[FIELD_VALUE] = -10 * EVENT_SCALE;
+    for (size_t i = 0; i < r.measure_count; i++)
+        measure_add(&r.measures[i], columns + r.measures[i].column, &ev);
+    check(&r, columns, 0, true, EVENT_SCALE);
+    check(&r, columns, 1, true, -10 * EVENT_SCALE);
+    check(&r, columns, 2, true, -5);
+    check(&r, columns, 3, false, 0);
+    check(&r, columns, 4, false, 0);
+    check(&r, columns, 5, true, -5 * EVENT_SCALE / 2);
+    ev.numeric = 0; /* it is one number */
+    for (size_t i = 0; i < r.measure_count; i++)
+        measure_add(&r.measures[i], columns + r.measures[i].column, &ev);
+    check(&r, columns, 0, true, 2 * EVENT_SCALE);
+    check(&r, columns, 2, true, -10 * EVENT_SCALE);
+    check(&r, columns, 4, true, -10 * EVENT_SCALE);
+    check(&r, columns, 5, true, -4 * EVENT_SCALE);
+    report_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_means_round_half_away_from_zero),
         cmocka_unit_test(test_any_grouping_says_what_the_events_say),
         cmocka_unit_test(test_extremes_are_kept_apart_from_nothing),
+        cmocka_unit_test(test_many_numbers_at_once),
         cmocka_unit_test(test_sums_stay_at_the_ends),
         cmocka_unit_test(test_taking_out_is_the_inverse_of_merging),
         cmocka_unit_test(test_what_cannot_be_taken_out_is_refused),

@@ -1,6 +1,7 @@
 /* The recount packs the same sketches as the counting path, whatever the numbers and texts. */
+#include "aggregate/exponential.h"
 #include "base/check.h"
-#include "tests/support/dice.h"
+#include "tests/support/distributions.h"
 #include "verify/observations.h"
 
 #include <setjmp.h>
@@ -55,11 +56,17 @@ static void compare(struct dice *d, const char *expression, int count, enum span
         uint32_t series = (uint32_t)dice_roll(d, SERIES), minute = (uint32_t)dice_roll(d, MINUTES);
         uint64_t value = kind == SKETCH_HISTOGRAM ? (uint64_t)any_number(d, m.layout) : any_hash(d);
         union sketch *s = &all[series][span_floor(resolution, minute * MINUTE_MS) / MINUTE_MS];
+        if (kind == SKETCH_HISTOGRAM && m.field == FIELD_VALUE && dice_roll(d, 200) == 0) {
+            const struct distribution *many = distribution_any(d, &arena);
+            exponential_add(&s->histogram, &arena, m.layout, many);
+            observations_add_many(&o, (struct observation){.series = series, .time = minute}, many);
+            continue;
+        }
         if (kind == SKETCH_HISTOGRAM)
             histogram_add(&s->histogram, &arena, histogram_slot(m.layout, (int64_t)value), 1);
         else
             distinct_add(&s->distinct, &arena, value);
-        observations_add(&o, (struct observation){series, minute, value});
+        observations_add(&o, (struct observation){series, minute, value, 1});
     }
     observations_sort(&o);
     observations_pack(&o, &m, MINUTE_MS, resolution, from_ms, &pieces);

@@ -2,6 +2,7 @@
 #include "aggregate/raw.h"
 #include "aggregate/raw_document.h"
 #include "base/civil.h"
+#include "ingest/distribution.h"
 #include "ingest/record.h"
 
 #include <bson/bson.h>
@@ -232,6 +233,33 @@ static void test_documents(void **state)
         "\"$numberLong\" : \"1286720242500\" } }, \"v\" : { \"$numberInt\" : \"1\" } }");
 }
 
+static void test_a_value_of_many_numbers_is_a_document(void **state)
+{
+    const struct raw all = {.kind = RAW_ALL};
+    const struct distribution many = {.count = 4,
+                                      .zeros = 1,
+                                      .max = 1500000,
+                                      .has_max = true,
+                                      .scale = -1,
+                                      .sides = {{-2, slice_of("\x02\x00\x81\x01", 4)}}};
+    struct event ev = {.order = record_order(1, 0), .distribution = &many};
+    (void)state;
+    put(&ev, FIELD_VALUE, "-2.5");
+    ev.numeric = ev.present;
+    ev.number[FIELD_VALUE] = -5 * EVENT_SCALE / 2;
+    expect(
+        &all, &ev,
+        "{ \"_id\" : \"kafka:a/3/0000000000000000001\", \"time\" : { \"$date\" : { \"$numberLong\" : \"0\" } "
+        "}, "
+        "\"value\" : { \"count\" : { \"$numberLong\" : \"4\" }, \"sum\" : { \"$numberDouble\" : \"-2.5\" }, "
+        "\"max\" : { \"$numberDouble\" : \"1.5\" }, \"scale\" : { \"$numberInt\" : \"-1\" }, "
+        "\"zero_count\" : { \"$numberLong\" : \"1\" }, \"positive\" : { \"offset\" : { \"$numberInt\" : "
+        "\"-2\" }, "
+        "\"bucket_counts\" : [ { \"$numberLong\" : \"2\" }, { \"$numberLong\" : \"0\" }, { \"$numberLong\" : "
+        "\"129\" } "
+        "] } }, \"v\" : { \"$numberInt\" : \"1\" } }");
+}
+
 static void expect_number(const char *text, const char *type, const char *json)
 {
     char start[64], back[32];
@@ -295,6 +323,7 @@ int main(void)
         cmocka_unit_test(test_periods),
         cmocka_unit_test(test_fields_are_those_of_the_source),
         cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_a_value_of_many_numbers_is_a_document),
         cmocka_unit_test(test_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
