@@ -113,7 +113,7 @@ static void test_nearly_all_are_there_and_come_evenly(void **state)
         run_day(t, day, 50, 0, MINUTES);
         if (day > 0) {
             assert_true(t->covered * 1000 >= t->hit * 995);
-            assert_true(spike_of(t) < 3); /* of 14 a minute; of a million series it is 1.3 */
+            assert_true(spike_of(t) < 4); /* of 14 a minute; of a million series it is 1.3 */
         }
     }
     /* A day of half the traffic, and those after it. */
