@@ -7,13 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACES_MIN   8
-#define IS_ENTRIES   1
-#define IS_REGISTERS 2
-#define REST_BITS    (64 - DISTINCT_REGISTER_BITS)
-#define RANK_MAX     (REST_BITS + 1)
+#define PLACES_MIN      8
+#define IS_ENTRIES      1
+#define IS_REGISTERS    2
+#define ENTRY_BYTES_MAX 5          /* of 32 bits, as a varint */
+#define JOINED          UINT64_MAX /* follows the last entry */
+#define REST_BITS       (64 - DISTINCT_REGISTER_BITS)
+#define RANK_MAX        (REST_BITS + 1)
 /* Bits of an entry's 26 that are behind the register's number. */
-#define BEHIND_BITS  (DISTINCT_ENTRY_BITS - DISTINCT_REGISTER_BITS)
+#define BEHIND_BITS     (DISTINCT_ENTRY_BITS - DISTINCT_REGISTER_BITS)
 
 static void add_to_register(uint8_t registers[DISTINCT_REGISTERS], uint32_t entry)
 {
@@ -131,10 +133,22 @@ static int compare_entries(const void *a, const void *b)
     return order_int64(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
+/* Pre: they are ascending, and up to DISTINCT_ENTRIES_MAX. */
+static void put_entries(const uint32_t *entries, size_t count, struct text *out)
+{
+    uint8_t bytes[1 + DISTINCT_ENTRIES_MAX * ENTRY_BYTES_MAX], *p = bytes;
+    uint32_t before = 0;
+    *p++ = IS_ENTRIES;
+    for (size_t i = 0; i < count; i++) {
+        p = varint_put(p, entries[i] - before);
+        before = entries[i];
+    }
+    text_add(out, (const char *)bytes, (size_t)(p - bytes));
+}
+
 static void pack_entries(const struct distinct *d, struct text *out)
 {
-    uint32_t sorted[DISTINCT_ENTRIES_MAX], before = 0;
-    uint8_t bytes[VARINT_BYTES_MAX];
+    uint32_t sorted[DISTINCT_ENTRIES_MAX];
     size_t count = 0;
     uint32_t places;
     const uint32_t *entries = distinct_entries(d, &places);
@@ -143,11 +157,7 @@ static void pack_entries(const struct distinct *d, struct text *out)
             sorted[count++] = entries[i];
     }
     qsort(sorted, count, sizeof *sorted, compare_entries);
-    text_putc(out, IS_ENTRIES);
-    for (size_t i = 0; i < count; i++) {
-        text_add(out, (const char *)bytes, (size_t)(varint_put(bytes, sorted[i] - before) - bytes));
-        before = sorted[i];
-    }
+    put_entries(sorted, count, out);
 }
 
 static void pack_registers(const struct distinct *d, struct text *out)
@@ -169,15 +179,21 @@ void distinct_pack(const struct distinct *d, struct text *out)
         pack_entries(d, out);
 }
 
+/* Reads the entry behind *entry, which is 0 at first. NULL: it is damaged. */
+static const uint8_t *next_entry(const uint8_t *p, const uint8_t *end, uint64_t *entry)
+{
+    uint64_t gap;
+    if ((p = varint_get(p, end, &gap)) == NULL || gap == 0 || gap > UINT32_MAX - *entry)
+        return NULL;
+    *entry += gap;
+    return distinct_entry_is_valid(*entry) ? p : NULL;
+}
+
 static bool merge_entries(struct distinct *d, struct arena *arena, const uint8_t *p, const uint8_t *end)
 {
-    uint64_t entry = 0, gap;
+    uint64_t entry = 0;
     for (size_t count = 0; p < end; count++) {
-        if ((p = varint_get(p, end, &gap)) == NULL || gap == 0 || gap > UINT32_MAX - entry ||
-            count == DISTINCT_ENTRIES_MAX)
-            return false;
-        entry += gap;
-        if (!distinct_entry_is_valid(entry))
+        if (count == DISTINCT_ENTRIES_MAX || (p = next_entry(p, end, &entry)) == NULL)
             return false;
         distinct_add_entry(d, arena, (uint32_t)entry);
     }
@@ -206,6 +222,35 @@ bool distinct_merge(struct distinct *d, struct arena *arena, struct slice packed
     if (p[0] == IS_ENTRIES && packed.len > 1)
         return merge_entries(d, arena, p + 1, p + packed.len);
     return p[0] == IS_REGISTERS && packed.len == DISTINCT_PACKED_MAX && merge_registers(d, arena, p + 1);
+}
+
+bool distinct_join(struct slice a, struct slice b, struct text *out)
+{
+    uint32_t joined[DISTINCT_ENTRIES_MAX];
+    uint64_t entry[] = {0, 0};
+    size_t count = 0;
+    if (a.len < 2 || b.len < 2 || a.ptr[0] != IS_ENTRIES || b.ptr[0] != IS_ENTRIES)
+        return false;
+    const uint8_t *p[] = {(const uint8_t *)a.ptr + 1, (const uint8_t *)b.ptr + 1};
+    const uint8_t *const end[] = {(const uint8_t *)a.ptr + a.len, (const uint8_t *)b.ptr + b.len};
+    for (int k = 0; k < 2; k++) {
+        if ((p[k] = next_entry(p[k], end[k], &entry[k])) == NULL)
+            return false;
+    }
+    while (entry[0] != JOINED || entry[1] != JOINED) {
+        const int k = entry[0] < entry[1] ? 0 : 1;
+        const bool is_same = count > 0 && joined[count - 1] >> 6 == entry[k] >> 6;
+        if (!is_same && count == DISTINCT_ENTRIES_MAX)
+            return false;
+        count += !is_same;
+        joined[count - 1] = (uint32_t)entry[k]; /* of the same bits, the greater rank comes last */
+        if (p[k] == end[k])
+            entry[k] = JOINED;
+        else if ((p[k] = next_entry(p[k], end[k], &entry[k])) == NULL)
+            return false;
+    }
+    put_entries(joined, count, out);
+    return true;
 }
 
 /* Sum over k of x^(2^k) × 2^(k-1), plus x, for the registers that are zero. */

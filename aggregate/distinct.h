@@ -80,5 +80,8 @@ static inline void distinct_add(struct distinct *d, struct arena *arena, uint64_
 void distinct_pack(const struct distinct *d, struct text *out);
 /* Unites it with a packed one. False: it is damaged; `d` is then partly changed. */
 bool distinct_merge(struct distinct *d, struct arena *arena, struct slice packed);
+/* Appends the union of two packed ones, if it has few texts. False: distinct_merge() must do it; nothing was
+ * appended. */
+bool distinct_join(struct slice a, struct slice b, struct text *out);
 /* About how many different texts were added. */
 int64_t distinct_count(const struct distinct *d);

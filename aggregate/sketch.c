@@ -36,6 +36,8 @@ void sketch_work_fini(struct sketch_work *w)
 bool sketch_join(enum sketch_kind kind, struct slice a, struct slice b, struct sketch_work *w,
                  struct text *out)
 {
+    if (kind == SKETCH_DISTINCT && distinct_join(a, b, out))
+        return true;
     struct arena *arena = sketch_work_ready(w);
     union sketch both;
     memset(&both, 0, sizeof both);

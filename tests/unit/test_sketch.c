@@ -310,6 +310,38 @@ static void test_entries_and_registers_merge_to_the_state_of_the_set(void **stat
     arena_fini(&arena);
 }
 
+/* Joining packed entries one by one gives what merging all of them gives; many of them have the same bits. */
+static void test_joined_entries_are_those_of_the_union(void **state)
+{
+    struct dice d = dice_new("join");
+    struct arena arena;
+    (void)state;
+    arena_init(&arena, 1 << 16);
+    for (int round = 0; round < 2000; round++) {
+        struct distinct parts[2] = {{.count = 0}}, whole = {0};
+        struct text packed[2] = {0}, expected = {0}, found = {0};
+        for (int p = 0; p < 2; p++) {
+            for (size_t n = 1 + below(&d, round % 20 == 0 ? 700 : 40); n > 0; n--) {
+                const uint32_t entry =
+                    (uint32_t)(below(&d, round % 2 == 0 ? 50 : 2000) << 6 | (1 + below(&d, 39)));
+                distinct_add_entry(&parts[p], &arena, entry);
+                distinct_add_entry(&whole, &arena, entry);
+            }
+            distinct_pack(&parts[p], &packed[p]);
+        }
+        distinct_pack(&whole, &expected);
+        const bool is_few = whole.mask != DISTINCT_MANY;
+        assert_true(distinct_join(text_slice(&packed[0]), text_slice(&packed[1]), &found) == is_few);
+        assert_true(is_few ? slice_equal(text_slice(&expected), text_slice(&found)) : found.len == 0);
+        for (int p = 0; p < 2; p++)
+            text_fini(&packed[p]);
+        text_fini(&expected);
+        text_fini(&found);
+        arena_reset(&arena);
+    }
+    arena_fini(&arena);
+}
+
 static void test_what_was_merged_can_be_cut_out_of_a_histogram(void **state)
 {
     struct dice d = dice_new("sketch");
@@ -376,6 +408,7 @@ int main(void)
         cmocka_unit_test(test_many_texts_are_counted_within_six_percent),
         cmocka_unit_test(test_any_order_has_the_same_bytes),
         cmocka_unit_test(test_entries_and_registers_merge_to_the_state_of_the_set),
+        cmocka_unit_test(test_joined_entries_are_those_of_the_union),
         cmocka_unit_test(test_what_was_merged_can_be_cut_out_of_a_histogram),
         cmocka_unit_test(test_damaged_bytes_are_refused_or_of_another_sketch),
     };
