@@ -63,14 +63,20 @@ struct scan_stats {
 
 /* May be called several times for one (series, bucket); the caller merges the values. */
 typedef void scan_fn(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values);
+/* Does the caller want the report's sketch of this index? */
+static inline bool scan_wants_sketch(const struct scan *scan, const struct report *r, size_t sketch)
+{
+    return scan->sketch != NULL && (scan->measures == 0 || (scan->measures >> r->sketched[sketch] & 1) != 0);
+}
+
 /* Pass the sketches of a time bucket on. */
 static inline bool scan_sketches(const struct scan *scan, const struct report *r, void *context,
                                  uint32_t series, int64_t bucket_ms, const struct slice *sketches,
                                  struct err *e)
 {
-    for (size_t i = 0; scan->sketch != NULL && i < r->sketch_count; i++) {
-        const bool is_wanted = scan->measures == 0 || (scan->measures >> r->sketched[i] & 1) != 0;
-        if (is_wanted && sketches[i].len > 0 && !scan->sketch(context, series, bucket_ms, i, sketches[i], e))
+    for (size_t i = 0; i < r->sketch_count; i++) {
+        if (scan_wants_sketch(scan, r, i) && sketches[i].len > 0 &&
+            !scan->sketch(context, series, bucket_ms, i, sketches[i], e))
             return false;
     }
     return true;

@@ -141,7 +141,7 @@ static bool begin_checksums(struct fresh *to, struct err *e)
     int reserve = SQLITE_VFS_RESERVED;
     sqlite3_file_control(to->store.db, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserve);
     snprintf(pragmas, sizeof pragmas, "PRAGMA page_size=%d; PRAGMA application_id=%d; PRAGMA user_version=%d",
-             SQLITE_VFS_PAGE, SQLITE_APPLICATION_ID, SQLITE_STORE_FORMAT);
+             SQLITE_VFS_PAGE, SQLITE_APPLICATION_ID, SQLITE_SEALED_FORMAT);
     return sqlite_execute(&to->store, pragmas, "creating the copy", e);
 }
 

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "base/varint.h"
+#include "store/sqlite/tight.h"
 
 #include <stdlib.h>
 
@@ -28,13 +29,18 @@ static bool entry_get(const uint8_t **p, const uint8_t *end, int64_t before, str
     return true;
 }
 
-/* Read the slot number at `p`. If `above` is BODY_SLOTS, it is the first of an entry; else it is a gap down
- * from `above`. NULL: it is damaged. */
-static const uint8_t *slot_number_get(const uint8_t *p, const uint8_t *end, uint32_t above, uint32_t *slot)
+/* Read the slot number at `p`, and whether its sketches are tight. If `above` is BODY_SLOTS, it is the first
+ * of an entry; else it is a gap down from `above`. NULL: it is damaged. */
+static const uint8_t *slot_number_get(const uint8_t *p, const uint8_t *end, uint32_t above, uint32_t *slot,
+                                      bool *is_tight)
 {
     uint64_t v;
     p = varint_get(p, end, &v);
-    if (p == NULL || v >= above)
+    if (p == NULL)
+        return NULL;
+    *is_tight = v >= BODY_SLOTS;
+    v -= *is_tight ? BODY_SLOTS : 0;
+    if (v >= above)
         return NULL;
     *slot = above == BODY_SLOTS ? (uint32_t)v : above - 1 - (uint32_t)v;
     return p;
@@ -44,12 +50,16 @@ static const uint8_t *slot_number_get(const uint8_t *p, const uint8_t *end, uint
 struct counts {
     int64_t values[REPORT_COLUMNS_MAX];
     struct slice sketches[REPORT_MEASURES_MAX];
+    bool is_tight; /* whether the sketches are */
 };
 
+/* Read the counts behind a slot's number, which has set c->is_tight. */
 static const uint8_t *counts_get(const uint8_t *p, const uint8_t *end, const struct report *r,
                                  struct counts *c)
 {
     uint64_t v;
+    if (c->is_tight && r->sketch_count == 0)
+        return NULL;
     for (size_t i = 0; i < r->column_count; i++) {
         p = varint_get(p, end, &v);
         if (p == NULL)
@@ -66,43 +76,64 @@ static const uint8_t *counts_get(const uint8_t *p, const uint8_t *end, const str
     return p;
 }
 
-static uint8_t *slot_number_put(uint8_t *p, uint32_t above, uint32_t slot)
+static struct slice part_of(const struct text *t, size_t from, size_t to)
+{
+    return from < to ? slice_of(t->ptr + from, to - from) : slice_of(NULL, 0);
+}
+
+/* Make the wanted sketches loose again. False: one is damaged. */
+static bool loosen(const struct report *r, struct counts *c, uint64_t wanted, struct text *loose)
+{
+    size_t from[REPORT_MEASURES_MAX + 1] = {0};
+    if (!c->is_tight || wanted == 0)
+        return true;
+    text_clear(loose);
+    for (size_t i = 0; i < r->sketch_count; i++) {
+        if ((wanted >> i & 1) != 0 && c->sketches[i].len > 0 &&
+            !tight_get(measure_sketch_kind(report_sketched(r, i)), c->sketches[i], loose))
+            return false;
+        from[i + 1] = loose->len;
+    }
+    for (size_t i = 0; i < r->sketch_count; i++)
+        c->sketches[i] = part_of(loose, from[i], from[i + 1]);
+    c->is_tight = false;
+    return true;
+}
+
+static uint8_t *slot_number_put(uint8_t *p, uint32_t above, uint32_t slot, bool is_tight)
 {
     ASSERT(slot < above);
-    return varint_put(p, above == BODY_SLOTS ? slot : above - 1 - slot);
+    return varint_put(p, (above == BODY_SLOTS ? slot : above - 1 - slot) + (is_tight ? BODY_SLOTS : 0));
 }
 
-static uint8_t *counts_put(uint8_t *p, const struct report *r, const int64_t *values,
-                           const struct slice *sketches)
+static uint8_t *bytes_put(uint8_t *p, const uint8_t *bytes, size_t len)
 {
-    for (size_t i = 0; i < r->column_count; i++)
-        p = varint_put(p, varint_zigzag(values[i]));
-    for (size_t i = 0; i < r->sketch_count; i++) {
-        p = varint_put(p, sketches[i].len);
-        if (sketches[i].len > 0)
-            memcpy(p, sketches[i].ptr, sketches[i].len);
-        p += sketches[i].len;
-    }
-    return p;
+    p = varint_put(p, len);
+    if (len > 0)
+        memmove(p, bytes, len);
+    return p + len;
 }
 
-/* Most bytes of the sketches of an item, once they are joined with others: those others' bytes come on top.
- * */
-static size_t sketches_room(const struct report *r, const struct body_item *item)
+/* Write a packed sketch as it is, or tight. Pre: there is room for sketch_room() bytes. */
+static uint8_t *sketch_put(uint8_t *p, enum sketch_kind kind, struct slice packed, bool tightens)
 {
-    size_t room = 0;
-    for (size_t i = 0; i < r->sketch_count; i++)
-        room += VARINT_BYTES_MAX + item->sketches[i].len + DISTINCT_PACKED_MAX;
-    return room;
+    if (!tightens || packed.len == 0)
+        return bytes_put(p, (const uint8_t *)packed.ptr, packed.len);
+    uint8_t *tight = p + VARINT_BYTES_MAX;
+    return bytes_put(p, tight, tight_put(kind, packed, tight));
 }
 
-/* Most bytes by which items make a body longer. */
-static size_t items_room(const struct report *r, const struct body_item *items, size_t count)
+static size_t sketch_room(struct slice packed)
 {
-    size_t room = count * (2 * VARINT_BYTES_MAX + (1 + r->column_count) * VARINT_BYTES_MAX);
-    for (size_t i = 0; r->sketch_count > 0 && i < count; i++)
-        room += sketches_room(r, &items[i]);
-    return room;
+    return VARINT_BYTES_MAX + packed.len + TIGHT_BYTES_MORE;
+}
+
+/* Make room behind `at`, for the bytes from `*data` on. Returns `at`, which may have moved. */
+static uint8_t *make_room(uint8_t **data, size_t *capacity, uint8_t *at, size_t bytes)
+{
+    const size_t used = *data != NULL ? (size_t)(at - *data) : 0;
+    *data = xgrow(*data, capacity, used + bytes, 1);
+    return *data + used;
 }
 
 void body_buffer_fini(struct body_buffer *b)
@@ -110,17 +141,18 @@ void body_buffer_fini(struct body_buffer *b)
     free(b->data);
     free(b->slots);
     text_fini(&b->sketches);
+    text_fini(&b->loose);
     sketch_work_fini(&b->work);
     *b = (struct body_buffer){0};
 }
 
-static uint8_t *entry_put(uint8_t *p, int64_t before, uint32_t series, const uint8_t *slots, size_t len)
+static uint8_t *entry_put(struct body_buffer *b, uint8_t *p, int64_t before, uint32_t series,
+                          const uint8_t *slots, size_t len)
 {
     ASSERT((int64_t)series > before && series < BODY_SERIES);
+    p = make_room(&b->data, &b->capacity, p, 2 * VARINT_BYTES_MAX + len);
     p = varint_put(p, (uint64_t)((int64_t)series - before - 1));
-    p = varint_put(p, len);
-    memcpy(p, slots, len);
-    return p + len;
+    return bytes_put(p, slots, len);
 }
 
 /* State of merging the slots of one series, newest first. */
@@ -133,17 +165,27 @@ struct merge {
     struct body_buffer *buffer;
 };
 
-static inline void merge_put(struct merge *m, uint32_t slot, const int64_t *values,
-                             const struct slice *sketches)
+static inline void merge_room(struct merge *m, size_t bytes)
 {
-    m->out = slot_number_put(m->out, m->out_above, slot);
-    m->out = counts_put(m->out, m->report, values, sketches);
-    m->out_above = slot;
+    m->out = make_room(&m->buffer->slots, &m->buffer->slots_capacity, m->out, bytes);
 }
 
-static struct slice part_of(const struct text *t, size_t from, size_t to)
+/* Write a slot. `is_tight`: its sketches are already. */
+static inline void merge_put(struct merge *m, uint32_t slot, const int64_t *values,
+                             const struct slice *sketches, bool is_tight)
 {
-    return from < to ? slice_of(t->ptr + from, to - from) : slice_of(NULL, 0);
+    const struct report *r = m->report;
+    const bool tightens = r->sketch_count > 0 && m->buffer->packs_tight && !is_tight;
+    size_t room = (1 + r->column_count) * VARINT_BYTES_MAX;
+    for (size_t i = 0; i < r->sketch_count; i++)
+        room += sketch_room(sketches[i]);
+    merge_room(m, room);
+    m->out = slot_number_put(m->out, m->out_above, slot, is_tight || tightens);
+    for (size_t i = 0; i < r->column_count; i++)
+        m->out = varint_put(m->out, varint_zigzag(values[i]));
+    for (size_t i = 0; i < r->sketch_count; i++)
+        m->out = sketch_put(m->out, measure_sketch_kind(report_sketched(r, i)), sketches[i], tightens);
+    m->out_above = slot;
 }
 
 /* Join the sketches of an item with those of `c`. False: a sketch is damaged. */
@@ -167,19 +209,22 @@ static bool join_sketches(struct merge *m, struct counts *c, const struct body_i
 static bool merge_counts(struct merge *m, struct counts *c, const struct body_item *item)
 {
     report_merge(m->report, c->values, item->value);
-    return m->report->sketch_count == 0 || join_sketches(m, c, item);
+    return m->report->sketch_count == 0 ||
+           (loosen(m->report, c, UINT64_MAX, &m->buffer->loose) && join_sketches(m, c, item));
 }
 
 /* Copy the remaining old slots unread, except the first one's number, which becomes a gap. */
 static bool merge_copy_old(struct merge *m)
 {
     uint32_t slot;
+    bool is_tight;
     if (m->old == m->old_end)
         return true;
-    const uint8_t *values = slot_number_get(m->old, m->old_end, m->old_above, &slot);
+    const uint8_t *values = slot_number_get(m->old, m->old_end, m->old_above, &slot, &is_tight);
     if (values == NULL || slot >= m->out_above)
         return false;
-    m->out = slot_number_put(m->out, m->out_above, slot);
+    merge_room(m, VARINT_BYTES_MAX + (size_t)(m->old_end - values));
+    m->out = slot_number_put(m->out, m->out_above, slot, is_tight);
     memcpy(m->out, values, (size_t)(m->old_end - values));
     m->out += m->old_end - values;
     return true;
@@ -191,7 +236,7 @@ static bool merge_item(struct merge *m, const struct body_item *item)
     struct counts counts;
     while (m->old < m->old_end) {
         uint32_t old_slot;
-        const uint8_t *p = slot_number_get(m->old, m->old_end, m->old_above, &old_slot);
+        const uint8_t *p = slot_number_get(m->old, m->old_end, m->old_above, &old_slot, &counts.is_tight);
         if (p == NULL)
             return false;
         if (old_slot < item->slot)
@@ -200,11 +245,11 @@ static bool merge_item(struct merge *m, const struct body_item *item)
         if (m->old == NULL || (old_slot == item->slot && !merge_counts(m, &counts, item)))
             return false;
         m->old_above = old_slot;
-        merge_put(m, old_slot, counts.values, counts.sketches);
+        merge_put(m, old_slot, counts.values, counts.sketches, counts.is_tight);
         if (old_slot == item->slot)
             return true;
     }
-    merge_put(m, item->slot, item->value, item->sketches);
+    merge_put(m, item->slot, item->value, item->sketches, false);
     return true;
 }
 
@@ -212,15 +257,12 @@ static bool merge_item(struct merge *m, const struct body_item *item)
 static bool merge_series(const struct entry *old, const struct body_item *items, size_t count,
                          const struct report *r, struct body_buffer *b, size_t *slots_len)
 {
-    struct merge m = {.old_above = BODY_SLOTS, .out_above = BODY_SLOTS, .report = r, .buffer = b};
-    size_t room = items_room(r, items, count);
+    struct merge m = {
+        .out = b->slots, .old_above = BODY_SLOTS, .out_above = BODY_SLOTS, .report = r, .buffer = b};
     if (old != NULL) {
         m.old = old->slots;
         m.old_end = old->slots_end;
-        room += 2 * (size_t)(old->slots_end - old->slots); /* old bytes that may be damaged */
     }
-    b->slots = xgrow(b->slots, &b->slots_capacity, room, 1);
-    m.out = b->slots;
     while (count-- > 0) {
         if (!merge_item(&m, &items[count]))
             return false;
@@ -228,7 +270,6 @@ static bool merge_series(const struct entry *old, const struct body_item *items,
     if (!merge_copy_old(&m))
         return false;
     *slots_len = (size_t)(m.out - b->slots);
-    ASSERT(*slots_len <= room);
     return true;
 }
 
@@ -248,10 +289,7 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, c
     int64_t before_old = -1, before_out = -1;
     struct entry entry;
     bool has_entry = false;
-    /* Every item may begin an entry; a gap or a length of an old one may grow by a byte. */
-    size_t room = 3 * old.len + items_room(r, items, count);
-    out->data = xgrow(out->data, &out->capacity, room, 1);
-    uint8_t *to = out->data;
+    uint8_t *to = make_room(&out->data, &out->capacity, out->data, old.len);
     while (has_entry || p < end || count > 0) {
         if (!has_entry && p < end) {
             if (!entry_get(&p, end, before_old, &entry))
@@ -260,8 +298,8 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, c
             has_entry = true;
         }
         if (has_entry && (count == 0 || entry.series < items->series)) {
-            to =
-                entry_put(to, before_out, entry.series, entry.slots, (size_t)(entry.slots_end - entry.slots));
+            to = entry_put(out, to, before_out, entry.series, entry.slots,
+                           (size_t)(entry.slots_end - entry.slots));
             before_out = entry.series;
             has_entry = false;
             continue;
@@ -270,14 +308,13 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, c
         size_t slots_len, taken = items_of_series(items, count);
         if (!merge_series(both ? &entry : NULL, items, taken, r, out, &slots_len))
             return false;
-        to = entry_put(to, before_out, items->series, out->slots, slots_len);
+        to = entry_put(out, to, before_out, items->series, out->slots, slots_len);
         before_out = items->series;
         items += taken;
         count -= taken;
         has_entry = has_entry && !both;
     }
     out->len = (size_t)(to - out->data);
-    ASSERT(out->len <= room);
     return true;
 }
 
@@ -286,7 +323,8 @@ static bool take_counts(struct merge *m, struct counts *c, const struct body_ite
 {
     struct text *rest = &m->buffer->sketches;
     size_t from[REPORT_MEASURES_MAX + 1] = {0};
-    if (!report_take(m->report, c->values, item->value))
+    if (!report_take(m->report, c->values, item->value) ||
+        !loosen(m->report, c, UINT64_MAX, &m->buffer->loose))
         return false;
     text_clear(rest);
     for (size_t i = 0; i < m->report->sketch_count; i++) {
@@ -305,14 +343,11 @@ static enum body_taken take_series(const struct entry *old, const struct body_it
                                    const struct report *r, struct body_buffer *b, size_t *slots_len)
 {
     struct counts counts;
-    /* A value may grow, of a sum with negative numbers. */
-    b->slots =
-        xgrow(b->slots, &b->slots_capacity, VARINT_BYTES_MAX * (size_t)(old->slots_end - old->slots), 1);
     struct merge m = {.out = b->slots, .out_above = BODY_SLOTS, .report = r, .buffer = b};
     uint32_t above = BODY_SLOTS;
     for (const uint8_t *p = old->slots; p < old->slots_end;) {
         uint32_t slot;
-        if ((p = slot_number_get(p, old->slots_end, above, &slot)) == NULL ||
+        if ((p = slot_number_get(p, old->slots_end, above, &slot, &counts.is_tight)) == NULL ||
             (p = counts_get(p, old->slots_end, r, &counts)) == NULL)
             return BODY_IS_DAMAGED;
         above = slot;
@@ -321,7 +356,7 @@ static enum body_taken take_series(const struct entry *old, const struct body_it
         if (count > 0 && items[count - 1].slot == slot && !take_counts(&m, &counts, &items[--count]))
             return BODY_LACKS_ITEM;
         if (!report_is_zero(r, counts.values))
-            merge_put(&m, slot, counts.values, counts.sketches);
+            merge_put(&m, slot, counts.values, counts.sketches, counts.is_tight);
     }
     *slots_len = (size_t)(m.out - b->slots);
     return count == 0 ? BODY_TAKEN : BODY_LACKS_ITEM;
@@ -333,9 +368,7 @@ enum body_taken body_take(struct slice old, const struct body_item *items, size_
     const uint8_t *p = (const uint8_t *)old.ptr, *end = (const uint8_t *)slice_end(old);
     int64_t before_old = -1, before_out = -1;
     struct entry entry;
-    /* A value may grow, of a sum with negative numbers. */
-    out->data = xgrow(out->data, &out->capacity, VARINT_BYTES_MAX * old.len + 1, 1);
-    uint8_t *to = out->data;
+    uint8_t *to = make_room(&out->data, &out->capacity, out->data, old.len);
     while (p < end) {
         if (!entry_get(&p, end, before_old, &entry))
             return BODY_IS_DAMAGED;
@@ -354,31 +387,31 @@ enum body_taken body_take(struct slice old, const struct body_item *items, size_
         items += taken;
         count -= taken;
         if (len > 0) {
-            to = entry_put(to, before_out, entry.series, kept, len);
+            to = entry_put(out, to, before_out, entry.series, kept, len);
             before_out = entry.series;
         }
     }
     out->len = (size_t)(to - out->data);
-    ASSERT(out->len <= VARINT_BYTES_MAX * old.len);
     return count == 0 ? BODY_TAKEN : BODY_LACKS_ITEM;
 }
 
 /* Pass the wanted slots of an entry to `fn`. It stops at the first slot below them. */
 static bool each_slot(const struct entry *entry, const struct report *r, const struct body_want *want,
-                      body_fn *fn, void *context)
+                      body_fn *fn, void *context, struct text *loose)
 {
     struct counts counts;
     uint32_t above = BODY_SLOTS;
     for (const uint8_t *q = entry->slots; q < entry->slots_end;) {
         uint32_t slot;
-        q = slot_number_get(q, entry->slots_end, above, &slot);
+        q = slot_number_get(q, entry->slots_end, above, &slot, &counts.is_tight);
         if (q == NULL)
             return false;
         if (slot < want->first)
             return true;
         if ((q = counts_get(q, entry->slots_end, r, &counts)) == NULL)
             return false;
-        if (slot < want->end && !fn(context, entry->series, slot, counts.values, counts.sketches))
+        if (slot < want->end && (!loosen(r, &counts, want->sketches, loose) ||
+                                 !fn(context, entry->series, slot, counts.values, counts.sketches)))
             return false;
         above = slot;
     }
@@ -386,7 +419,7 @@ static bool each_slot(const struct entry *entry, const struct report *r, const s
 }
 
 bool body_each(struct slice body, const struct report *r, const struct body_want *want, body_fn *fn,
-               void *context)
+               void *context, struct text *loose)
 {
     const uint8_t *p = (const uint8_t *)body.ptr, *end = (const uint8_t *)slice_end(body);
     int64_t before = -1;
@@ -396,7 +429,7 @@ bool body_each(struct slice body, const struct report *r, const struct body_want
             return false;
         before = entry.series;
         if (((want->series[entry.series / 64] >> (entry.series % 64)) & 1) != 0 &&
-            !each_slot(&entry, r, want, fn, context))
+            !each_slot(&entry, r, want, fn, context, loose))
             return false;
     }
     return true;

@@ -8,6 +8,8 @@
  *   series-gap = series - previous series - 1           the first entry's previous series is -1
  *   slot-gap   = previous slot - slot - 1
  *
+ * If BODY_SLOTS is added to a slot or slot-gap, the bytes of its sketches are tight (tight.h). Stores of
+ * format 5 have no such slots.
  * Slots are newest first because counts mostly arrive in order of time. A new slot then goes before the old
  * bytes. Only the first old slot number is rewritten, as a gap; the rest is copied unread.
  * Rows of one slot only (fresh rows) use the same form with slot 0.
@@ -42,7 +44,9 @@ struct body_buffer {
     uint8_t *slots; /* of one series */
     size_t slots_capacity;
     struct text sketches; /* of one slot; between two calls free for the caller's own */
+    struct text loose;    /* tight sketches of one slot, as they were packed */
     struct sketch_work work;
+    bool packs_tight; /* whether the sketches that are written become tight; set by the owner */
 };
 
 void body_buffer_fini(struct body_buffer *b);
@@ -61,11 +65,12 @@ enum body_taken body_take(struct slice old, const struct body_item *items, size_
 struct body_want {
     uint64_t series[BODY_SERIES / 64]; /* bit per wanted series of the block */
     uint32_t first, end;               /* wanted slots: [first, end) */
+    uint64_t sketches;                 /* bit per wanted sketch of the report; of others any bytes come */
 };
 
 /* Walk a body, series ascending, slots descending. False: the part that was read is damaged, or `fn` found
- * that a sketch is. `sketches` points into the body. */
+ * that a sketch is. `sketches` points into the body or into `loose`, which is working memory. */
 typedef bool body_fn(void *context, uint32_t series, uint32_t slot, const int64_t *values,
                      const struct slice *sketches);
 bool body_each(struct slice body, const struct report *r, const struct body_want *want, body_fn *fn,
-               void *context);
+               void *context, struct text *loose);

@@ -61,7 +61,7 @@ static bool look(void *context, uint32_t series, uint32_t slot, const int64_t *v
 
 static bool check_rows(const struct check *c, size_t report, enum level level, struct err *e)
 {
-    static const struct body_want all = {{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS};
+    static const struct body_want all = {{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS, UINT64_MAX};
     struct look l = {.report = &c->st->reports[report]};
     sqlite3_stmt *s = c->st->tables[report].levels[level].range;
     char line[512];
@@ -70,7 +70,7 @@ static bool check_rows(const struct check *c, size_t report, enum level level, s
     sqlite3_bind_int64(s, 2, INT64_MAX);
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         struct slice body = slice_of(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1));
-        if (body_each(body, l.report, &all, look, &l))
+        if (body_each(body, l.report, &all, look, &l, &c->st->body.loose))
             continue;
         snprintf(line, sizeof line, "%s: row %lld of report %s does not decode (%s)", c->st->path,
                  (long long)sqlite3_column_int64(s, 0), c->st->reports[report].name,

@@ -67,7 +67,7 @@ static bool check_format(struct sqlite_store *st, bool *is_new, struct err *e)
         return false;
     *is_new = application == 0 && format == 0 && tables == 0;
     bool is_known = format >= FORMAT_OF_BEFORE && format <= SQLITE_STORE_FORMAT;
-    st->is_unsealed = format < SQLITE_STORE_FORMAT;
+    st->is_unsealed = format < SQLITE_SEALED_FORMAT;
     if (*is_new || (application == SQLITE_APPLICATION_ID && is_known))
         return true;
     if (application == SQLITE_APPLICATION_ID && format == SQLITE_UNFINISHED_FORMAT)
@@ -102,12 +102,12 @@ static bool has_wal(const struct sqlite_store *st, off_t bytes_min)
     return stat(sqlite_beside(st, "-wal", path), &status) == 0 && status.st_size >= bytes_min;
 }
 
-/* Create missing tables, and note from which version on the present format is known. */
+/* Create missing tables, and note from which version on the present formats are known. */
 static bool add_tables(struct sqlite_store *st, const char *doing, struct err *e)
 {
     char note[128];
-    snprintf(note, sizeof note, "INSERT OR IGNORE INTO format VALUES (%d, '%s')", SQLITE_STORE_FORMAT,
-             SQLITE_FORMAT_SINCE);
+    snprintf(note, sizeof note, "INSERT OR IGNORE INTO format VALUES (%d, '%s'), (%d, '%s')",
+             SQLITE_SEALED_FORMAT, SQLITE_FORMAT_SINCE, SQLITE_STORE_FORMAT, SQLITE_FORMAT_SINCE);
     return sqlite_execute(st, schema, doing, e) && sqlite_execute(st, note, doing, e);
 }
 
@@ -175,7 +175,7 @@ bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err 
     if (!is_new)
         return (!st->is_unsealed || sqlite_seal(st, e)) && add_tables(st, "adding tables", e);
     snprintf(pragmas, sizeof pragmas, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
-             SQLITE_APPLICATION_ID, st->fills != NULL ? SQLITE_UNFINISHED_FORMAT : SQLITE_STORE_FORMAT);
+             SQLITE_APPLICATION_ID, st->fills != NULL ? SQLITE_UNFINISHED_FORMAT : SQLITE_SEALED_FORMAT);
     return sqlite_execute(st, "BEGIN", "creating", e) && add_tables(st, "creating the tables", e) &&
            sqlite_execute(st, pragmas, "creating", e) && sqlite_execute(st, "COMMIT", "creating", e);
 }

@@ -105,7 +105,8 @@ static bool put_content(struct sqlite_store *st, const struct store_content *con
         if (!put_book(st, &content->books[i], e))
             return false;
     }
-    snprintf(pragma, sizeof pragma, "PRAGMA user_version=%d", SQLITE_STORE_FORMAT);
+    snprintf(pragma, sizeof pragma, "PRAGMA user_version=%d",
+             st->body.packs_tight ? SQLITE_STORE_FORMAT : SQLITE_SEALED_FORMAT);
     failpoint(FAILPOINT_COPY_FINISHING);
     return sqlite_execute(st, pragma, "ending the copy", e);
 }

@@ -33,7 +33,7 @@ static bool fold_slot(void *context, uint32_t series, uint32_t slot, const int64
 static bool take_minute(struct fold *f, struct sqlite_report *t, uint32_t minute, uint32_t block,
                         struct err *e)
 {
-    static const struct body_want all = {{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS};
+    static const struct body_want all = {{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS, UINT64_MAX};
     int64_t first = (int64_t)minute << BLOCK_SHIFT | block;
     sqlite3_stmt *s = t->levels[LEVEL_FRESH].range;
     int rc;
@@ -43,7 +43,7 @@ static bool take_minute(struct fold *f, struct sqlite_report *t, uint32_t minute
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         f->first_series = (uint32_t)(sqlite3_column_int64(s, 0) & ((1 << BLOCK_SHIFT) - 1)) * BODY_SERIES;
         struct slice body = slice_of(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1));
-        if (!body_each(body, f->report, &all, fold_slot, f)) {
+        if (!body_each(body, f->report, &all, fold_slot, f, &f->st->body.loose)) {
             sqlite3_reset(s);
             return err_set(e, EX_DATAERR, "%s is damaged: a fresh row does not decode", f->st->path);
         }

@@ -10,6 +10,7 @@
  *   sqlite/log.c    is the log of a crash good?              sqlite/newest.c  the newest time buckets
  *   sqlite/forget.c a file or a report taken out
  *   sqlite/fill.c   a copy of another store                  sqlite/upgrade.c older formats
+ *   sqlite/body.c   the bytes of a row                       sqlite/tight.c   its sketches in few bits
  */
 #pragma once
 

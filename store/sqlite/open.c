@@ -400,11 +400,30 @@ static const struct store_reader_ops reader_ops = {
     .check = sqlite_check,
 };
 
+/* Raise the format if a report has sketches, which are then written tight. A store without checksums keeps
+ * what it has; the end of a copy sets it. */
+static bool raise_format(struct sqlite_store *st, struct err *e)
+{
+    char pragma[64];
+    int64_t format;
+    bool has_sketches = false;
+    for (size_t r = 0; r < st->base.report_count; r++)
+        has_sketches |= st->reports[r].sketch_count > 0;
+    if (!sqlite_read_int(st, &format, e, "PRAGMA user_version"))
+        return false;
+    st->body.packs_tight = has_sketches && (format >= SQLITE_SEALED_FORMAT || st->fills != NULL);
+    if (!st->body.packs_tight || format != SQLITE_SEALED_FORMAT)
+        return true;
+    snprintf(pragma, sizeof pragma, "PRAGMA user_version=%d", SQLITE_STORE_FORMAT);
+    return sqlite_execute(st, pragma, "raising the format", e);
+}
+
 static bool open_writer(struct sqlite_store *st, const struct report *reports, size_t count, struct err *e)
 {
     if (!sqlite_run(st, st->begin, e, "beginning a transaction"))
         return false;
-    if (!open_reports(st, reports, count, e) || !sqlite_run(st, st->commit, e, "committing")) {
+    if (!open_reports(st, reports, count, e) || !raise_format(st, e) ||
+        !sqlite_run(st, st->commit, e, "committing")) {
         struct err ignored;
         (void)!sqlite_run(st, st->rollback, &ignored, "rolling back");
         return false;

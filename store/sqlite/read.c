@@ -129,7 +129,7 @@ static bool walk_row(struct walk *w, sqlite3_stmt *s, struct err *e)
             (unsigned long long)w->scan->rows_max);
     e->code = 0;
     w->e = e;
-    if (!body_each(body, w->report, &w->want, walk_slot, w))
+    if (!body_each(body, w->report, &w->want, walk_slot, w, &w->st->body.loose))
         return e->code != 0 ? false
                             : err_set(e, EX_DATAERR, "%s is damaged: row %lld of %s does not decode",
                                       w->st->path, (long long)at, sqlite_level_names[w->level]);
@@ -243,6 +243,8 @@ bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void 
                      .report = &st->reports[scan->report],
                      .fn = fn,
                      .context = context};
+    for (size_t i = 0; i < w.report->sketch_count; i++)
+        w.want.sketches |= (uint64_t)scan_wants_sketch(scan, w.report, i) << i;
     if (!st->holds && !sqlite_run(st, st->begin, e, "beginning a read"))
         return false;
     struct watermarks watermarks;

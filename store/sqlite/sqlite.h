@@ -46,8 +46,13 @@
 #include "store/store.h"
 
 #define SQLITE_APPLICATION_ID 0x74616c79 /* "taly" */
-#define SQLITE_STORE_FORMAT   5          /* PRAGMA user_version; SQLITE_FORMAT is one of sqlite3.h's errors */
-#define SQLITE_FORMAT_SINCE   "0.1.0"    /* the first version that knows this format */
+
+/* PRAGMA user_version (SQLITE_FORMAT is one of sqlite3.h's errors). A store gets the newest format when a
+ * report with histograms or distinct counts is first counted in it: then its rows have tight ones (tight.h),
+ * which older versions cannot read. */
+#define SQLITE_STORE_FORMAT  6
+#define SQLITE_SEALED_FORMAT 5       /* the oldest whose pages have checksums; of all other stores */
+#define SQLITE_FORMAT_SINCE  "0.1.0" /* the first version that knows these formats */
 
 /* The format of an unfinished copy (fill.h). No version ever opens it. */
 #define SQLITE_UNFINISHED_FORMAT 1

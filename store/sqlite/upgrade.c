@@ -52,7 +52,7 @@ static bool rewrite(struct sqlite_store *st, struct err *e)
     sqlite3_file_control(st->db, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserve);
     bool good = sqlite_execute(st, "PRAGMA temp_store=FILE; VACUUM", "giving pages checksums", e);
     failpoint(FAILPOINT_UPGRADE_REWRITTEN);
-    snprintf(pragma, sizeof pragma, "PRAGMA user_version=%d", SQLITE_STORE_FORMAT);
+    snprintf(pragma, sizeof pragma, "PRAGMA user_version=%d", SQLITE_SEALED_FORMAT);
     return good && sqlite_execute(st, pragma, "giving pages checksums", e);
 }
 
@@ -92,7 +92,7 @@ static bool upgrade(const char *path, const struct older *o, struct text *said, 
     if (is_unsealed)
         return err_set(e, EX_CANTCREAT, "%s keeps format %lld: the warning above says why", path,
                        (long long)o->format);
-    text_printf(said, "%s: has format %d now; %s has it as it was\n", path, SQLITE_STORE_FORMAT, o->kept);
+    text_printf(said, "%s: has format %d now; %s has it as it was\n", path, SQLITE_SEALED_FORMAT, o->kept);
     return true;
 }
 
@@ -107,14 +107,14 @@ bool sqlite_upgrade(const char *path, bool dry, struct text *said, struct err *e
     if (!good)
         return false;
     double mib = (double)(o.page_bytes * o.pages) / MIB;
-    if (o.format == SQLITE_STORE_FORMAT)
-        text_printf(said, "%s: has format %d, the newest: nothing to do\n", path, SQLITE_STORE_FORMAT);
+    if (o.format >= SQLITE_SEALED_FORMAT)
+        text_printf(said, "%s: has format %lld: nothing to do\n", path, (long long)o.format);
     else if (dry)
         text_printf(
             said,
             "%s: would get format %d instead of %lld: %.1f MiB are rewritten, which needs about %.1f MiB "
             "of free space for a while, and %.1f MiB for a copy of it as it is, %s\n",
-            path, SQLITE_STORE_FORMAT, (long long)o.format, mib, 2 * mib, mib, o.kept);
+            path, SQLITE_SEALED_FORMAT, (long long)o.format, mib, 2 * mib, mib, o.kept);
     else
         return upgrade(path, &o, said, e);
     return true;

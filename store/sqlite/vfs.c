@@ -91,8 +91,9 @@ static bool header_says_sealed(const unsigned char *header)
 {
     uint32_t application = load_be32(header + 68);
     bool is_reserved = header[20] == SQLITE_VFS_RESERVED;
-    return application == SQLITE_APPLICATION_ID ? is_reserved || load_be32(header + 60) >= SQLITE_STORE_FORMAT
-                                                : is_reserved && application == 0; /* being created */
+    return application == SQLITE_APPLICATION_ID
+               ? is_reserved || load_be32(header + 60) >= SQLITE_SEALED_FORMAT
+               : is_reserved && application == 0; /* being created */
 }
 
 /* Compare a page's checksum, and replace it by zeros for SQLite. */

@@ -364,21 +364,23 @@ class Sketches(DaemonCase):
         self.assertIn("site \"\" latency 2026-01-0", self.verify("--store-only", status=DIFFERENCES))
 
     def change_histogram(self):
-        """Count a number of an hour once more or less, beside the store."""
+        """Move the numbers of an hour to the next buckets, beside the store (store/sqlite/tight.h)."""
         with contextlib.closing(sqlite3.connect(self.path("tallyd.db"))) as base, base:
             at, body = base.execute("SELECT at, body FROM day_1 ORDER BY at LIMIT 1").fetchone()
-            body, here = bytearray(body), 0
-
-            def skip(varints):
-                nonlocal here
-                for _ in range(varints):
-                    while body[here] & 0x80:
-                        here += 1
+            here = 0
+            for _ in range(3 + 5 + 1):  # series, length, slot; the columns; the histogram's length
+                while body[here] & 0x80:
                     here += 1
-            skip(3 + 5 + 1 + 1)  # series, length, slot; the columns; the histogram's length, its first slot
-            self.assertGreater(body[here], 1)
-            body[here] -= 1
-            base.execute("UPDATE day_1 SET body = ? WHERE at = ?", (bytes(body), at))
+                here += 1
+            bits = int.from_bytes(body[here:], "little")
+
+            def after_gamma(begin):
+                return begin + 2 * ((bits >> begin & -(bits >> begin)).bit_length() - 1) + 1
+            slot = after_gamma(after_gamma(0)) + 4  # behind how many buckets there are, and the shifts
+            changed = (bits ^ 2 << slot).to_bytes(len(body) - here, "little")
+            base.execute("UPDATE day_1 SET body = ? WHERE at = ?", (body[:here] + changed, at))
+            base.commit()
+            base.execute("VACUUM")  # else the page's checksum tells of the change
 
     def answers(self, store):
         questions = [("site", "all", "--step", step) for step in ("minute", "hour", "day")]

@@ -20,11 +20,16 @@ GOLDEN = os.path.join(ROOT, "tests/golden/stores")
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 6)
 SPAN = ("2026-01-01", "2026-02-01")
 COUNTED = 300  # lines of the log, by all of them
-FORMAT = 5
+FORMAT = 5  # of a store without histograms and distinct counts
 CONFIG = b"""\
 reports:
   site: {keep: {minute: 48h}}
   pages: {by: [path], keep: {minute: 48h}}
+"""
+SKETCHED = b"""\
+reports:
+  site: {measures: {hits: count, sizes: histogram(bytes), visitors: distinct(host)}}
+  pages: {by: [path], measures: {hits: count, sizes: histogram(bytes), visitors: distinct(host)}}
 """
 
 
@@ -57,6 +62,11 @@ class Versions:
         self.assertRegex(self.tallyd("import", "-c", "tallyd.yaml", "--store", store_url(store), "a.log"), "counted 100 lines,")
         self.check(store, len(self.lines))
 
+    def format(self):
+        with contextlib.closing(sqlite3.connect(self.path("tallyd.db"))) as store:
+            self.assertEqual([("ok",)], store.execute("PRAGMA quick_check").fetchall())
+            return store.execute("PRAGMA user_version").fetchone()[0]
+
 
 class Embedded(Versions, Case):
     def setUp(self):
@@ -71,11 +81,6 @@ class Embedded(Versions, Case):
                     if name not in ("a.log", "tallyd.yaml"):
                         os.remove(self.path(name))
                 self.write("a.log", b"".join(self.lines[:COUNTED]))
-
-    def format(self):
-        with contextlib.closing(sqlite3.connect(self.path("tallyd.db"))) as store:
-            self.assertEqual([("ok",)], store.execute("PRAGMA quick_check").fetchall())
-            return store.execute("PRAGMA user_version").fetchone()[0]
 
     def test_queried_then_counted_on(self):
         for version, data in self.stores():
@@ -186,6 +191,55 @@ class Embedded(Versions, Case):
                 self.assertEqual(FORMAT, self.format())
             print(f"format {version}: {ROUNDS} kills, {ended} came too late")
             self.assertLess(ended, ROUNDS, "the kills came too late to test anything")
+
+
+class Sketches(Versions, Case):
+    """Histograms and distinct counts: format 5 has them as varints, format 6 tight."""
+
+    def setUp(self):
+        super().setUp()
+        self.read_log()
+        self.write("tallyd.yaml", SKETCHED)
+
+    def answers(self, store):
+        return [self.tallyd("query", *report, "--store", f"sqlite:{store}", "--from", SPAN[0], "--to", SPAN[1], "--measure", measure,
+                            "--format", "csv-raw") for measure in ("p50(sizes)", "p99(sizes)", "mean(sizes)", "visitors")
+                for report in (["site", "--step", "hour"], ["site", "--step", "day"], ["site", "--step", "month"], ["pages", "--top", "9"])]
+
+    def check_sketches(self, lines, *stores):
+        self.write("a.log", b"".join(self.lines[:lines]))
+        self.tallyd("import", "-c", "tallyd.yaml", "--store", f"sqlite:fresh{lines}.db", "a.log")
+        for store in stores:
+            self.assertEqual(self.answers(f"fresh{lines}.db"), self.answers(store))
+            self.check(store, lines)
+
+    def test_queried_copied_then_counted_on(self):
+        for name, version in ("sqlite-5-sketches.gz", 5), ("sqlite-6.gz", 6):
+            with self.subTest(name):
+                self.write("tallyd.db", golden(name))
+                self.assertEqual(version, self.format())
+                self.tallyd("admin", "copy", "sqlite:tallyd.db", f"sqlite:copy{version}.db")
+                self.check_sketches(COUNTED, "tallyd.db", f"copy{version}.db")
+                self.assertEqual(golden(name), self.read("tallyd.db"), "a reader has changed it")
+                for store in "tallyd.db", f"copy{version}.db":
+                    self.write("a.log", b"".join(self.lines))
+                    self.count_on(store)
+                    self.check_sketches(len(self.lines), store)
+                self.assertEqual(6, self.format())
+                self.tallyd("import", "-c", "tallyd.yaml", "a.log")  # opens it once more
+                os.remove(self.path("tallyd.db"))
+
+    def test_format_stays_without_them(self):
+        self.write("tallyd.yaml", CONFIG)
+        self.tallyd("import", "-c", "tallyd.yaml", "a.log")
+        self.assertEqual(FORMAT, self.format())
+        self.write("tallyd.yaml", CONFIG + b"  sizes: {measures: {sizes: histogram(bytes)}}\n")
+        self.tallyd("import", "-c", "tallyd.yaml", "a.log")
+        self.assertEqual(6, self.format())
+        self.tallyd("admin", "backup", "--store", "sqlite:tallyd.db", "backup.db")
+        os.remove(self.path("tallyd.db"))
+        self.tallyd("admin", "restore", "--store", "sqlite:tallyd.db", "backup.db")
+        self.assertEqual(6, self.format())
 
 
 if __name__ == "__main__":

@@ -288,12 +288,12 @@ static void test_file_of_another_version_is_refused(void **state)
 {
     (void)state;
     make_store();
-    run_sql("PRAGMA user_version = 6");
-    assert_both_refused(EX_DATAERR, "format 6, this tallyd knows 3 to 5: use the later version");
-    run_sql("INSERT INTO format VALUES (6, '0.7.1')");
-    assert_both_refused(EX_DATAERR, "format 6, this tallyd knows 3 to 5: use tallyd 0.7.1 or later");
+    run_sql("PRAGMA user_version = 7");
+    assert_both_refused(EX_DATAERR, "format 7, this tallyd knows 3 to 6: use the later version");
+    run_sql("INSERT INTO format VALUES (7, '0.7.1')");
+    assert_both_refused(EX_DATAERR, "format 7, this tallyd knows 3 to 6: use tallyd 0.7.1 or later");
     run_sql("PRAGMA user_version = 2");
-    assert_both_refused(EX_DATAERR, "format 2, this tallyd knows 3 to 5:");
+    assert_both_refused(EX_DATAERR, "format 2, this tallyd knows 3 to 6:");
 }
 
 static void test_file_of_another_program_is_refused(void **state)

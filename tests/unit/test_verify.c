@@ -337,9 +337,9 @@ static void change_first_row(const struct desk *k, const char *table, body_chang
 
 static void write_changed(void *context, struct slice old, struct body_buffer *changed)
 {
-    static const struct body_want all = {{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS};
+    static const struct body_want all = {{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS, UINT64_MAX};
     struct row *row = context;
-    assert_true(body_each(old, row->report, &all, take_item, row));
+    assert_true(body_each(old, row->report, &all, take_item, row, &changed->loose));
     qsort(row->items, row->count, sizeof *row->items, compare_items);
     assert_true(body_merge(slice_of(NULL, 0), row->items, row->count, row->report, changed));
 }
