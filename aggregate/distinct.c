@@ -226,13 +226,13 @@ bool distinct_merge(struct distinct *d, struct arena *arena, struct slice packed
 
 bool distinct_join(struct slice a, struct slice b, struct text *out)
 {
-    const uint8_t *p[] = {(const uint8_t *)a.ptr + 1, (const uint8_t *)b.ptr + 1};
-    const uint8_t *const end[] = {(const uint8_t *)a.ptr + a.len, (const uint8_t *)b.ptr + b.len};
     uint32_t joined[DISTINCT_ENTRIES_MAX];
     uint64_t entry[] = {0, 0};
     size_t count = 0;
     if (a.len < 2 || b.len < 2 || a.ptr[0] != IS_ENTRIES || b.ptr[0] != IS_ENTRIES)
         return false;
+    const uint8_t *p[] = {(const uint8_t *)a.ptr + 1, (const uint8_t *)b.ptr + 1};
+    const uint8_t *const end[] = {(const uint8_t *)a.ptr + a.len, (const uint8_t *)b.ptr + b.len};
     for (int k = 0; k < 2; k++) {
         if ((p[k] = next_entry(p[k], end[k], &entry[k])) == NULL)
             return false;

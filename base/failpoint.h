@@ -41,6 +41,7 @@
     X(MONGO_APPLYING, "mongo.applying")                   \
     X(MONGO_APPLIED, "mongo.applied")                     \
     X(MONGO_DONE, "mongo.done")                           \
+    X(CONDENSE_READ, "condense.read")                     \
     X(ROLLUP_SENT, "rollup.sent")                         \
     X(ROLLUP_STAMPING, "rollup.stamping")                 \
     X(TOP_RANKED, "top.ranked")                           \

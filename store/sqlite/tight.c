@@ -44,7 +44,7 @@ static bool put_histogram(struct bits_out *b, struct slice packed)
         gaps += buckets > 0 ? gap : 0;
         more += count <= COUNT_MAX ? count - 1 : COUNT_MAX;
     }
-    if (buckets >= TIGHT_OTHER)
+    if (buckets == 0 || buckets >= TIGHT_OTHER)
         return false;
     const unsigned gap_shift = buckets > 1 ? log2_of(gaps / (buckets - 1)) : 0;
     const unsigned count_shift = log2_of(more / buckets);

@@ -425,6 +425,58 @@ store: {validation: error}
         self.tallyd("admin", "copy", self.store, "sqlite:back.db")
         self.assertEqual(self.count_of("sqlite:judge.db"), self.count_of("sqlite:back.db"))
 
+    def test_documents_of_hours_are_bounded_too(self):
+        """Each writer writes more texts than a third of the entries."""
+        names = [self.write(f"{number}.log", lines_of(self.hosts(300 * number, 300))) for number in range(4)]
+        for number, name in enumerate(names):
+            self.count_into(self.store, name)
+            for span in SPANS_OF_DISTINCT:
+                value, = self.stored_distinct("site", span, None).values()
+                self.assertEqual("registers" if number > 1 else "entries", "+".join(sorted({*value} - {"count"})), span)
+        self.verify(*names)
+
+    def count_most(self):
+        """Seven files: their texts are not more than a document has entries for. One more has too many."""
+        names = [self.write(f"{number}.log", lines_of(self.hosts(100 * number, 100))) for number in range(9)]
+        self.count_into(self.store, *names[:7])
+        self.assertEqual(["entries", "entries"], self.members())
+        return names
+
+    def members(self):
+        """Those of the documents of the day and the month."""
+        values = [self.stored_distinct("site", span, None).popitem()[1] for span in ("day", "month")]
+        return ["+".join(sorted({*value} - {"count"})) for value in values]
+
+    def test_condensing_that_dies_is_done_by_the_next_writer(self):
+        """Between reading and the update of the first document, and of the second."""
+        names = self.count_most()
+        for passed in 1, 2:
+            self.count_into(self.store, names[7], status=KILLED, env=dying_at(f"condense.read:{passed}"))
+            self.assertEqual(3 - passed, self.members().count("entries"))
+            self.count_into(self.store, names[8])
+            self.assertEqual(["registers", "registers"], self.members())
+            self.verify(*names)
+            if passed == 1:
+                self.anew()
+                names = self.count_most()
+
+    def test_batch_between_reading_and_the_update(self):
+        """Its texts are no part of what was read, so the update must not remove them."""
+        names = self.count_most()
+        names[8] = self.write("few.log", lines_of(self.hosts(800, 10)))  # so few that its writer condenses nothing
+        self.put_between()
+        begun = []
+
+        def answer(piece):
+            if b"$unset" in piece and b"entries" in piece and not begun:
+                begun.append(True)
+                self.count_into(self.store, names[8])
+        self.between.answer = answer
+        self.write("tallyd.yaml", self.SITE)
+        self.count_into(f"mongodb://127.0.0.1:{self.between.port}/{self.name}", names[7])
+        self.assertTrue(begun)
+        self.verify(*names)
+
 
 class Expiry(SketchCase):
     KEEP = ", keep: {minute: 3h, hour: 2d, day: 40d}"

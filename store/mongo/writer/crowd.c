@@ -1,6 +1,7 @@
 #include "store/mongo/writer/crowd.h"
 
 #include "base/check.h"
+#include "base/failpoint.h"
 #include "base/mem.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/sketch.h"
@@ -80,12 +81,9 @@ static struct mongo_crowd_slot *take_slot(struct mongo_store *m, const struct mo
     return slot;
 }
 
-/* Documents of shorter periods are written for too short a time by too few writers. False: there are too many
- * checks already. */
+/* False: there are too many checks already. */
 static bool check_later(struct mongo_crowd *c, const struct mongo_counted *where)
 {
-    if (where->kind->span < SPAN_DAY)
-        return true;
     if (c->check_count == CHECKS_MAX)
         return false;
     c->checks = xgrow(c->checks, &c->check_capacity, c->check_count + 1, sizeof *c->checks);
@@ -93,12 +91,13 @@ static bool check_later(struct mongo_crowd *c, const struct mongo_counted *where
     return true;
 }
 
-/* Has a count of entries come to one of the steps? */
-static bool reaches_step(uint32_t before, uint32_t after)
+/* Has a count of entries come to one of the steps? Documents of hours and shorter periods are many, and have
+ * only the last step, since few writers write each of them. */
+static bool reaches_step(enum span span, uint32_t before, uint32_t after)
 {
     static const uint32_t steps[] = {16, 64, 256};
     bool reaches = false;
-    for (size_t i = 0; i < COUNT_OF(steps); i++)
+    for (size_t i = span < SPAN_DAY ? COUNT_OF(steps) - 1 : 0; i < COUNT_OF(steps); i++)
         reaches |= before < steps[i] && after >= steps[i];
     return reaches;
 }
@@ -119,7 +118,8 @@ bool mongo_crowd_note(struct mongo_store *m, const struct mongo_counted *where, 
     if (d->mask == DISTINCT_MANY)
         slot->own.mask = DISTINCT_MANY;
     const bool is_many = slot->own.mask == DISTINCT_MANY;
-    if ((is_many || reaches_step(before, slot->own.count)) && !check_later(c, where) && is_many)
+    if ((is_many || reaches_step(where->kind->span, before, slot->own.count)) && !check_later(c, where) &&
+        is_many)
         slot->own = (struct distinct){0}; /* its texts are counted anew, so that a check comes */
     return is_many;
 }
@@ -239,6 +239,7 @@ static bool condense_page(struct mongo_store *m, struct err *e)
                             g.collection);
     bool good = read_page(&g, e), matched;
     for (size_t i = 0; i < g.update_count; i++) {
+        failpoint(FAILPOINT_CONDENSE_READ);
         good =
             good && mongo_update_one(m->client, g.collection, g.filters[i], g.updates[i], false, &matched, e);
         bson_destroy(g.filters[i]);

@@ -5,8 +5,9 @@
  *           before that. Then its state is that of the set of its texts (aggregate/distinct.h), whoever wrote
  *           it. A writer is sure if it has written them itself, or has read that they are there.
  * Size    : nobody reads a document to write it, so entries of many writers add up in it. When a writer's own
- *           entries in a document of a day or month reach 16, 64, 256, and the maximum, it reads the
- *           document. If that has more than DISTINCT_ENTRIES_MAX texts, registers replace the entries.
+ *           entries in a document reach 16, 64, 256, and the maximum, it reads the document; of an hour or
+ *           less, only at 256 and the maximum. If it has more than DISTINCT_ENTRIES_MAX texts, registers
+ *           replace the entries. Then each further writer adds at most 255 entries, 13 bytes each, or 15.
  * Exact   : registers are set and entries removed by one update, if `applied` is as it was read: so no batch
  *           was applied in between. It says the same as before, so it has no batch number.
  * Dropped : texts of a batch that was not committed are not written. All is forgotten then: a writer may know
