@@ -115,7 +115,7 @@ UNIT_TESTS   := $(patsubst tests/unit/%.c,tests/%,$(wildcard tests/unit/test_*.c
 THREADED     := $(addprefix tests/test_,hostile kafka_told log member pipeline quota registry streams topic verify web worker workers)
 # What check-all does not run for arm64: nothing that is particular to these depends on the processor, but on files, SQLite, processes and
 # sockets, and by qemu they take longer than all others together. `make arm64` runs them, too.
-LONG_BY_QEMU := $(addprefix tests/test_,audit expire expire_watermarks hostile input listing pipeline plan prealloc reader sqlite_damage \
+LONG_BY_QEMU := $(addprefix tests/test_,audit expire expire_watermarks hostile input listing pipeline plan prealloc reader sketch_orders sqlite_damage \
                 sqlite_faults sqlite_files sqlite_flips step store_contract store_disk store_random survey verify web)
 TEST_SUPPORT := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/support/*.c))
 
@@ -231,6 +231,7 @@ RUN_LONG   := --timeout=1800 'tests/lint/tidy.sh 20000' --timeout=900 tests/mode
               'TALLYD_ROUNDS=100 tests/system/test_kill.py' 'TALLYD_ROUNDS=100 tests/system/test_copy.py' \
               'TALLYD_ROUNDS=50 tests/system/test_versions.py' \
               'TALLYD_ROUNDS=300 tests/system/test_flips.py' 'TALLYD_ROUNDS=2000 build/tests/test_sqlite_flips' \
+              'TALLYD_ROUNDS=500 build/tests/test_sketch_orders' \
               $(filter-out $(call system,kill faults kafka flips kafka_topics copy versions $(ON_SECANTUS) $(ON_ONE) $(ONLY_SECANTUS)),$(SYSTEM_TESTS)) $(REFUSALS) \
               $(wildcard tests/long/test_*.py tests/long/test_*.sh) 'tests/chaos/chaos.py --seed=31 --seconds=20' 'tests/chaos/chaos.py --store=ferretdb --seed=3 --seconds=20 --only=kill,die,pause,cut,server,reload' \
               'TALLYD=build/asan/tallyd tests/system/test_import.py' \

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACES_MIN      8
+#define PLACES_MIN      16
 #define IS_ENTRIES      1
 #define IS_REGISTERS    2
 #define ENTRY_BYTES_MAX 5          /* of 32 bits, as a varint */
@@ -96,28 +96,13 @@ static void make_places(struct distinct *d, struct arena *arena)
     }
 }
 
-/* Adds to the few entries; false: there is no room. */
-static bool add_to_few(struct distinct *d, uint32_t entry)
-{
-    for (uint32_t i = 0; i < d->count; i++) {
-        if (d->few[i] >> 6 == entry >> 6) {
-            d->few[i] = entry > d->few[i] ? entry : d->few[i];
-            return true;
-        }
-    }
-    if (d->count == DISTINCT_FEW)
-        return false;
-    d->few[d->count++] = entry;
-    return true;
-}
-
 void distinct_add_entry(struct distinct *d, struct arena *arena, uint32_t entry)
 {
     if (d->mask == DISTINCT_MANY) {
         add_to_register(d->registers, entry);
         return;
     }
-    if (d->mask == 0 && add_to_few(d, entry))
+    if (d->mask == 0 && distinct_add_few(d, entry))
         return;
     if (d->count * 4 >= (d->mask + 1) * 3)
         make_places(d, arena);

@@ -59,13 +59,31 @@ static inline uint32_t distinct_entry(uint64_t hash)
     return (uint32_t)(hash >> (64 - DISTINCT_ENTRY_BITS) << 6) | (uint32_t)(__builtin_clzll(rest) + 1);
 }
 
+/* Adds an entry to the few; false: there is no room. */
+static inline bool distinct_add_few(struct distinct *d, uint32_t entry)
+{
+    uint32_t i = 0;
+    while (i < d->count && d->few[i] >> 6 != entry >> 6)
+        i++;
+    if (i == DISTINCT_FEW)
+        return false;
+    if (i == d->count)
+        d->few[d->count++] = entry;
+    else if (entry > d->few[i])
+        d->few[i] = entry;
+    return true;
+}
+
 static inline void distinct_add(struct distinct *d, struct arena *arena, uint64_t hash)
 {
+    const uint32_t entry = distinct_entry(hash);
+    if (d->mask == 0) {
+        if (UNLIKELY(!distinct_add_few(d, entry)))
+            distinct_add_entry(d, arena, entry);
+        return;
+    }
     if (d->mask != DISTINCT_MANY) {
-        const uint32_t entry = distinct_entry(hash);
-        if (d->count == 0)
-            d->few[d->count++] = entry;
-        else if (d->mask == 0 ? d->few[0] != entry : d->entries[(entry >> 6) & d->mask] != entry)
+        if (d->entries[(entry >> 6) & d->mask] != entry)
             distinct_add_entry(d, arena, entry);
         return;
     }

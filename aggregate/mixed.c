@@ -5,54 +5,156 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* The text that measure_told() finds; that of one field as it is, without a call. */
-static inline bool text_of(const struct mixed *mx, const struct measure *m, const struct event *ev,
-                           struct slice *text)
+/* A measure, and the events of a call that it runs over. */
+struct run {
+    const struct mixed *mx;
+    const struct measure *measure;
+    size_t sketch; /* the index of its sketch's first value in a cell, if it has one */
+    const struct passage *passages, *end;
+};
+
+static inline union sketch *sketch_of(const struct passage *p, size_t sketch)
 {
-    const enum field f = m->dimensions[0].field;
-    if (m->is_of_field && dimension_is_plain(ev, f, mx->dimension_bytes_max)) {
-        *text = ev->field[f];
-        return true;
-    }
-    return measure_told(m, ev, mx->dimension_bytes_max, mx->scratch, text);
+    return (union sketch *)(void *)&p->cell->value[sketch];
 }
 
-static inline void add_sketches(const struct mixed *mx, const struct report *r, const struct event *ev,
-                                struct cell *c)
+static APART void add_counts(const struct run *run)
 {
-    for (size_t i = 0; i < r->sketch_count; i++) {
-        const struct measure *m = report_sketched(r, i);
-        union sketch *s = report_sketch(r, c, i);
-        struct slice text;
-        if (m->kind == MEASURE_DISTINCT) {
-            if (text_of(mx, m, ev, &text))
-                distinct_add(&s->distinct, mx->memory, XXH3_64bits(text.ptr, text.len));
-        } else if (event_has_number(ev, m->field)) {
-            const struct distribution *d = event_distribution(ev, m->field);
-            if (UNLIKELY(d != NULL))
-                exponential_add(&s->histogram, mx->memory, m->layout, d);
-            else
-                histogram_add(&s->histogram, mx->memory, histogram_slot(m->layout, ev->number[m->field]), 1);
-        }
+    const size_t column = run->measure->column;
+    for (const struct passage *p = run->passages; p < run->end; p++)
+        p->cell->value[column]++;
+}
+
+/* Adds a number in units of 1/EVENT_SCALE to the two columns of a sum, as measure_merge() does. */
+static inline void add_fraction(int64_t *value, int64_t number)
+{
+    const int64_t whole = number / EVENT_SCALE - (number % EVENT_SCALE < 0);
+    value[0] = value_add(value[0], whole);
+    value[1] += number - whole * EVENT_SCALE;
+    if (value[1] >= EVENT_SCALE) {
+        value[0] = value_add(value[0], 1);
+        value[1] -= EVENT_SCALE;
     }
 }
 
-/* Does what measure_add() does, without a merge for the usual kinds. */
-static inline void add_measure(const struct measure *m, const struct event *ev, int64_t *value)
+/* Adds a value that stands for many numbers. */
+static APART void add_many(const struct run *run, const struct passage *p)
 {
-    const bool is_mean = m->kind == MEASURE_MEAN || m->kind == MEASURE_HISTOGRAM;
-    if (m->kind == MEASURE_COUNT) {
-        value[0]++;
-    } else if (m->kind == MEASURE_DISTINCT) {
-        value[0] += event_has_all(ev, m->fields);
-    } else if (!m->is_fraction && (m->kind == MEASURE_SUM || is_mean)) {
-        if (LIKELY(event_has_number(ev, m->field))) {
-            value[0] = value_add(value[0], ev->number[m->field]);
-            if (is_mean)
-                value[1]++;
+    const struct measure *m = run->measure;
+    measure_add(m, &p->cell->value[m->column], p->ev);
+    if (m->kind == MEASURE_HISTOGRAM)
+        exponential_add(&sketch_of(p, run->sketch)->histogram, run->mx->memory, m->layout,
+                        event_distribution(p->ev, m->field));
+}
+
+/* Adds sums, means and histograms. The kind is a constant, so that each has a loop of its own. */
+static inline void add_numbers(const struct run *run, enum measure_kind kind)
+{
+    const struct measure *m = run->measure;
+    const enum field field = m->field;
+    const bool is_fraction = m->is_fraction;
+    const size_t column = m->column, sketch = run->sketch;
+    for (const struct passage *p = run->passages; p < run->end; p++) {
+        if (UNLIKELY(!event_has_number(p->ev, field)))
+            continue;
+        if (UNLIKELY(event_distribution(p->ev, field) != NULL)) {
+            add_many(run, p);
+            continue;
         }
-    } else {
-        measure_add(m, value, ev);
+        const int64_t number = p->ev->number[field];
+        int64_t *value = &p->cell->value[column];
+        if (is_fraction)
+            add_fraction(value++, number);
+        else
+            value[0] = value_add(value[0], number);
+        if (kind != MEASURE_SUM)
+            value[1]++;
+        if (kind == MEASURE_HISTOGRAM)
+            histogram_add(&sketch_of(p, sketch)->histogram, run->mx->memory,
+                          histogram_slot(m->layout, number), 1);
+    }
+}
+
+static APART void add_sums(const struct run *run)
+{
+    add_numbers(run, MEASURE_SUM);
+}
+
+static APART void add_means(const struct run *run)
+{
+    add_numbers(run, MEASURE_MEAN);
+}
+
+static APART void add_histograms(const struct run *run)
+{
+    add_numbers(run, MEASURE_HISTOGRAM);
+}
+
+/* Adds a text that may not be used as it is. */
+static APART void add_told(const struct run *run, const struct passage *p)
+{
+    struct slice text;
+    if (!measure_told(run->measure, p->ev, run->mx->dimension_bytes_max, run->mx->scratch, &text))
+        return;
+    p->cell->value[run->measure->column]++;
+    distinct_add(&sketch_of(p, run->sketch)->distinct, run->mx->memory, XXH3_64bits(text.ptr, text.len));
+}
+
+static APART void add_texts(const struct run *run)
+{
+    for (const struct passage *p = run->passages; p < run->end; p++)
+        add_told(run, p);
+}
+
+/* Adds the texts of one field. */
+static APART void add_texts_of_field(const struct run *run)
+{
+    const struct measure *m = run->measure;
+    struct arena *memory = run->mx->memory;
+    const enum field field = m->dimensions[0].field;
+    const size_t column = m->column, sketch = run->sketch, max_bytes = run->mx->dimension_bytes_max;
+    for (const struct passage *p = run->passages, *end = run->end; p < end; p++) {
+        if (UNLIKELY(!dimension_is_plain(p->ev, field, max_bytes))) {
+            add_told(run, p);
+            continue;
+        }
+        const struct slice text = p->ev->field[field];
+        p->cell->value[column]++;
+        distinct_add(&sketch_of(p, sketch)->distinct, memory, XXH3_64bits(text.ptr, text.len));
+    }
+}
+
+static APART void add_others(const struct run *run)
+{
+    const struct measure *m = run->measure;
+    for (const struct passage *p = run->passages; p < run->end; p++)
+        measure_add(m, p->cell->value + m->column, p->ev);
+}
+
+static void run_over(const struct run *run)
+{
+    switch (run->measure->kind) {
+    case MEASURE_COUNT:
+        add_counts(run);
+        break;
+    case MEASURE_SUM:
+        add_sums(run);
+        break;
+    case MEASURE_MEAN:
+        add_means(run);
+        break;
+    case MEASURE_HISTOGRAM:
+        add_histograms(run);
+        break;
+    case MEASURE_DISTINCT:
+        if (run->measure->is_of_field)
+            add_texts_of_field(run);
+        else
+            add_texts(run);
+        break;
+    default:
+        add_others(run);
+        break;
     }
 }
 
@@ -67,21 +169,16 @@ static void add_drawn(const struct report *r, const struct event *ev, struct cel
     }
 }
 
-void mixed_add(const struct mixed *mx, const struct report *r, const struct event *ev, struct cell *c)
+void mixed_add(const struct mixed *mx, const struct report *r, const struct passage *passages, size_t count)
 {
-    if (r->one_in > 1) {
-        add_drawn(r, ev, c);
+    for (size_t i = 0; r->one_in > 1 && i < count; i++)
+        add_drawn(r, passages[i].ev, passages[i].cell);
+    if (r->one_in > 1)
         return;
+    struct run run = {mx, r->measures, r->column_count, passages, passages + count};
+    run.measure += r->begins_usual ? MIXED_USUAL : 0;
+    for (const struct measure *end = r->measures + r->measure_count; run.measure < end; run.measure++) {
+        run_over(&run);
+        run.sketch += measure_has_sketch(run.measure) ? SKETCH_VALUES : 0;
     }
-    const struct measure *m = r->measures, *end = m + r->measure_count;
-    if (r->begins_usual) {
-        c->value[0]++;
-        if (event_has(ev, m[1].field))
-            c->value[1] = value_add(c->value[1], ev->number[m[1].field]);
-        m += 2;
-    }
-    for (; m < end; m++)
-        add_measure(m, ev, c->value + m->column);
-    if (r->sketch_count > 0)
-        add_sketches(mx, r, ev, c);
 }

@@ -1,15 +1,34 @@
-/* mixed.h - adds an event to a cell of any measures and sketches. A shard calls it for each event of a report
- * that has more than a count and a sum, which it adds up itself. Nothing here fails.
+/* mixed.h - adds events to cells of any measures and sketches. A shard calls it with the events of a call,
+ * for each report that has more than the usual measures (report.h), or a sample. Nothing here fails.
+ *
+ * Usual: the shard adds up the usual measures itself, unless the report has a sample.
+ * Cost: each measure runs over all events of the call, so that it is told from others once a call.
  */
 #pragma once
 
 #include "aggregate/report.h"
 
+/* A loop over the events of a call is a function of its own: so it keeps its variables in registers. */
+#define APART __attribute__((noinline))
+
 /* The memory of sketches, and how dimensions are settled. */
 struct mixed {
-    struct arena *memory;       /* of the cell's part */
+    struct arena *memory;       /* of the cells' part */
     size_t dimension_bytes_max; /* bytes of one dimension's text */
     char *scratch;              /* DIMENSION_KEY_BYTES() of them */
 };
 
-void mixed_add(const struct mixed *mx, const struct report *r, const struct event *ev, struct cell *c);
+#define MIXED_USUAL 2 /* usual measures of a report that begins with them */
+
+/* An event on its way into a report, and what is known about it so far. */
+struct passage {
+    const struct event *ev;
+    struct cell *cell;
+    struct slice key; /* the next four: only on the way to the cell */
+    uint64_t hash;
+    struct series *series;
+    uint32_t time;
+};
+
+/* Pre: all passages have their cells. */
+void mixed_add(const struct mixed *mx, const struct report *r, const struct passage *passages, size_t count);

@@ -18,9 +18,6 @@
 #define SLOTS_MIN         1024
 #define ARENA_CHUNK_BYTES ((size_t)256 << 10)
 
-/* A loop over the events of a call is a function of its own: so it keeps its variables in registers. */
-#define APART __attribute__((noinline))
-
 /* A slot of the hash table of series. A lookup compares the whole hash before it reads the key. Both tables
  * are no base/index.h, since the hot path prefetches their slots, and a slot leads to the series at once. */
 struct slot {
@@ -30,7 +27,8 @@ struct slot {
 
 struct table {
     bool is_selective;    /* some events may not pass() */
-    bool counts_and_sums; /* fast path: the measures are a count and a sum of status or bytes */
+    bool counts_and_sums; /* the first measures are a count and a sum of status or bytes */
+    bool is_mixed;        /* there are other measures, or a sample */
     int plain_field;      /* the field, if it is the only dimension; -1: other dimensions */
     struct series *only;  /* the series of a report without dimensions; NULL: none yet */
     uint64_t filtered;    /* filtered events of the open batch that are not in the books yet */
@@ -69,7 +67,8 @@ static void table_init(struct table *t, const struct report *r)
     bool is_plain = r->dimension_count == 1 && r->dimensions[0].kind == DIMENSION_FIELD;
     uint64_t cell_ms = (uint64_t)report_cell_ms(r), end_ms = ((uint64_t)UINT32_MAX + 1) * cell_ms;
     *t = (struct table){.is_selective = r->condition_count > 0 || r->one_in > 1,
-                        .counts_and_sums = r->begins_usual && r->measure_count == 2 && r->one_in == 1,
+                        .counts_and_sums = r->begins_usual && r->one_in == 1,
+                        .is_mixed = !r->begins_usual || r->measure_count > MIXED_USUAL || r->one_in > 1,
                         .plain_field = is_plain ? (int)r->dimensions[0].field : -1,
                         .slot_mask = SLOTS_MIN - 1,
                         .cell_mask = SLOTS_MIN - 1,
@@ -136,15 +135,6 @@ static void grow_slots(struct table *t)
     t->slot_mask = mask;
 }
 
-/* An event on its way into a report, and what is known about it so far. */
-struct passage {
-    const struct event *ev;
-    struct slice key;
-    uint64_t hash;
-    uint32_t time;
-    struct series *series;
-};
-
 static struct series *add_series(struct shard *sh, size_t report, struct slot *slot, const struct passage *p)
 {
     struct slice key = p->key;
@@ -200,7 +190,7 @@ static void grow_cell_index(struct table *t, const struct cells *cells)
     }
 }
 
-/* Finds the cell of another time than the series saw last, or begins it. */
+/* Finds the cell of another time than the series saw last, or begins it. Pre: there is room for one more. */
 static struct cell *other_cell(struct table *t, struct cells *cells, struct series *s, uint32_t time,
                                size_t values)
 {
@@ -216,13 +206,13 @@ static struct cell *other_cell(struct table *t, struct cells *cells, struct seri
     ASSERT(cells->count < NO_CELL - 1);
     s->last = (uint32_t)cells->count;
     t->cell_index[at] = s->last + 1;
-    if (UNLIKELY(cells->count == cells->capacity))
-        cells->data = xgrow(cells->data, &cells->capacity, cells->count + 1, cells->stride);
     struct cell *c = cells_at(cells, cells->count++);
     c->series = s->number;
     c->time = time;
-    for (size_t i = 0; i < values; i++) {
-        c->value[i] = 0;
+    if (values % 2 != 0)
+        c->value[values - 1] = 0;
+    for (size_t i = 1; i < values; i += 2) {
+        c->value[i - 1] = c->value[i] = 0;
         __asm__ volatile(""); /* stops the compiler from calling memset() for a few columns */
     }
     if (cells->count * 2 > t->cell_mask)
@@ -258,28 +248,24 @@ static inline int64_t late_before(const struct shard *sh, size_t report)
     return late_ms != NULL ? atomic_load_explicit(&late_ms[report], memory_order_relaxed) : 0;
 }
 
-static inline void add_sum(int64_t *value, const struct event *ev, enum field field)
+/* Adds to the usual measures, if the report begins with them. Sums saturate; EVENT_NUMBER_MAX leaves room for
+ * 2^17 of the largest events in one cell. */
+static inline void add_usual(const struct table *t, const struct report *r, const struct event *ev,
+                             struct cell *c)
 {
-    if (LIKELY(event_has(ev, field)))
-        *value = value_add(*value, ev->number[field]);
-}
-
-/* Sums saturate; EVENT_NUMBER_MAX leaves room for 2^17 of the largest events in one cell. */
-static inline void add_measures(const struct table *t, const struct report *r, const struct mixed *mx,
-                                const struct event *ev, struct cell *c)
-{
-    if (LIKELY(t->counts_and_sums)) {
-        c->value[0]++;
-        add_sum(&c->value[1], ev, r->measures[1].field);
+    if (UNLIKELY(!t->counts_and_sums))
         return;
-    }
-    mixed_add(mx, r, ev, c);
+    c->value[0]++;
+    if (LIKELY(event_has(ev, r->measures[1].field)))
+        c->value[1] = value_add(c->value[1], ev->number[r->measures[1].field]);
 }
 
-/* All keys of a call are looked up before its events are added, so their scratch is free then. */
-static struct mixed mixed_of(const struct shard *sh)
+/* Adds to the other measures. All keys of a call are looked up before, so their scratch is free then. */
+static inline void add_mixed(struct shard *sh, size_t report, const struct passage *passages, size_t count)
 {
-    return (struct mixed){&sh->open->sketch_memory, sh->limits.dimension_bytes_max, sh->scratch};
+    const struct mixed mx = {&sh->open->sketch_memory, sh->limits.dimension_bytes_max, sh->scratch};
+    if (sh->tables[report].is_mixed)
+        mixed_add(&mx, &sh->reports[report], passages, count);
 }
 
 /* The time of the event's cell: at_ms / cell_ms, as a multiplication. */
@@ -359,30 +345,45 @@ static APART void find_all_series(struct shard *sh, size_t report, struct passag
     }
 }
 
-static APART void add_to_cells(struct shard *sh, size_t report, const struct passage *passages, size_t count)
+/* The cells of a call, which has room for one more for each of its events: so no cell moves within it. */
+static inline struct cells *cells_of_call(struct shard *sh, size_t report, size_t events)
+{
+    struct cells *cells = &sh->open->reports[report].cells;
+    cells->data = xgrow(cells->data, &cells->capacity, cells->count + events, cells->stride);
+    return cells;
+}
+
+static APART void add_to_cells(struct shard *sh, size_t report, struct passage *passages, size_t count)
 {
     const struct report *r = &sh->reports[report];
     struct table *t = &sh->tables[report];
-    struct cells *cells = &sh->open->reports[report].cells;
-    const struct mixed mx = mixed_of(sh);
-    for (const struct passage *p = passages; p < passages + count; p++)
-        add_measures(t, r, &mx, p->ev, find_cell(t, r, cells, p->series, p->time));
+    struct cells *cells = cells_of_call(sh, report, count);
+    for (struct passage *p = passages; p < passages + count; p++) {
+        p->cell = find_cell(t, r, cells, p->series, p->time);
+        add_usual(t, r, p->ev, p->cell);
+    }
+    add_mixed(sh, report, passages, count);
 }
 
 /* Counts in a report without dimensions, which has one series: no lookup. */
-static APART void add_to_only(struct shard *sh, size_t report, const struct event *events, size_t count)
+static APART void add_to_only(struct shard *sh, size_t report, const struct event *events, size_t count,
+                              struct passage *passages)
 {
     const struct report *r = &sh->reports[report];
     struct table *t = &sh->tables[report];
-    struct cells *cells = &sh->open->reports[report].cells;
-    const struct mixed mx = mixed_of(sh);
+    struct cells *cells = cells_of_call(sh, report, count);
+    struct passage *p = passages;
     if (t->only == NULL)
         t->only = find_series(sh, report, t, &(struct passage){.key = {"", 0}});
     int64_t late_ms = late_before(sh, report);
     for (const struct event *ev = events; ev < events + count; ev++) {
-        if (is_let_in(t, r, ev, late_ms, sh->salt))
-            add_measures(t, r, &mx, ev, find_cell(t, r, cells, t->only, time_of(t, ev)));
+        if (!is_let_in(t, r, ev, late_ms, sh->salt))
+            continue;
+        p->ev = ev;
+        p->cell = find_cell(t, r, cells, t->only, time_of(t, ev));
+        add_usual(t, r, ev, p++->cell);
     }
+    add_mixed(sh, report, passages, (size_t)(p - passages));
 }
 
 void shard_set_source(struct shard *sh, const struct range *of, const struct raw *raw)
@@ -406,7 +407,7 @@ void shard_add(struct shard *sh, const struct event *events, size_t count)
         raw_document_add(&sh->open->raw, sh->raw, text_slice(&sh->raw_prefix), &events[i]);
     for (size_t i = 0; i < sh->report_count; i++) {
         if (sh->reports[i].dimension_count == 0) {
-            add_to_only(sh, i, events, count);
+            add_to_only(sh, i, events, count, passages);
             continue;
         }
         size_t passing = start_passages(sh, i, events, count, passages);
