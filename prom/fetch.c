@@ -436,7 +436,7 @@ static bool step_is_empty(const struct natives *all, const struct vector *v, siz
     return is;
 }
 
-/* Before: the series from `first` on have no events at the first step, or at one before a step with events. */
+/* Before: the series from `first` on have no events at the first step, or before a step with events. */
 static enum missed_where find_hole(const struct natives *all, const struct vector *v, size_t first)
 {
     bool was_empty = false;

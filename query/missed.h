@@ -1,8 +1,8 @@
 /* missed.h - the note that a report did not count all records of its sources: it was configured later, or not
  * all the time. An answer has this note if it begins empty, or if it is empty at a time before one with
- * counts: its zeros may be no counts. An answer that only ends empty has it if the report counts no more, or has later
- * counts: otherwise there were no events. In PromQL that is the answer of a range. Called by query_run() and
- * prom_api.c.
+ * counts: its zeros may be no counts. An answer that only ends empty has it if the report counts no more, or
+ * has later counts: otherwise there were no events. In PromQL that is the answer of a range. Called by
+ * query_run() and prom_api.c.
  *
  * Unknown: whether lines were written that no daemon has read yet. The store does not know them; the daemon
  *          says how far it is behind (/metrics).

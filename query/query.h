@@ -11,8 +11,8 @@
  * Expiry  : if time buckets have expired, longer ones answer, provided that rows consist of whole ones. Else
  *           the answer is refused; it never leaves expired counts out.
  * Notes   : an answer of estimates says so (estimate.h). An answer that is empty at some time says if the
- *           report did not count all, as far as that may be why (missed.h): in JSON by a member `notes`, beside
- *           a table by query_note().
+ *           report did not count all, as far as that may be why (missed.h): in JSON by a member `notes`,
+ *           beside a table by query_note().
  * Owner   : a query borrows the text of its parameters.
  * Memory  : all but the text is taken from the store handle's share of memory (quota.h).
  * Errors  : EX_USAGE: the query is wrong; the text is for the user. EX_UNAVAILABLE: the answer passes a limit

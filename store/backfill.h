@@ -103,7 +103,8 @@ struct backfill_plan {
     size_t stretch_count;
     struct backfill_times *times;
     struct backfill_times only; /* the times that are to be counted */
-    /* The report counted some sources, but not the end of the one that was counted last: it counts no more. */
+    /* The report counted some sources, but not the end of the one that was counted last: it counts no
+     * more. */
     bool is_behind;
 };
 

@@ -98,7 +98,8 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
     else
         mongo_write_updates(m, batch, &m->batch.log);
     m->batch.ranges = xrealloc(m->batch.ranges, (batch->range_count + 1) * sizeof *m->batch.ranges);
-    memcpy(m->batch.ranges, batch->ranges, batch->range_count * sizeof *m->batch.ranges);
+    if (batch->range_count > 0)
+        memcpy(m->batch.ranges, batch->ranges, batch->range_count * sizeof *m->batch.ranges);
     m->batch.range_count = batch->range_count;
     m->batch.backfills = batch->backfills;
     m->batch.report = batch->report;
