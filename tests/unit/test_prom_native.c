@@ -170,6 +170,12 @@ static void test_sums_of_several_schemas(void **state)
     text_clear(&out);
     native_write(native_of(&all, z), &out);
     assert_non_null(strstr(out.ptr, "[3,\"-0.5\",\"0.5\",\"1\"]"));
+    struct native_bucket beside[] = {{-(ONE - 12), 3}, {0, 1}, {ONE - 12, 2}};
+    text_clear(&out);
+    native_write(&(struct native){6, 2, 4, 0.55, 3, beside}, &out); /* buckets begin where the zeros end */
+    assert_non_null(strstr(out.ptr,
+                           "[1,\"-0.5946035575013605\",\"-0.55\",\"3\"],[3,\"-0.55\",\"0.55\",\"1\"],"
+                           "[0,\"0.55\",\"0.5946035575013605\",\"2\"]"));
     /* Without numbers below 0 the zero bucket begins there; its numbers lie evenly in it. */
     assert_true(native_apply(FUNCTION_HISTOGRAM_FRACTION, &c, (struct native_numbers){0, 0.25}) == 0.5 / 8);
     assert_true(native_apply(FUNCTION_HISTOGRAM_FRACTION, &c, (struct native_numbers){-1, 0}) == 0);
