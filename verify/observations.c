@@ -174,7 +174,8 @@ void observations_add_many(struct observations *s, struct observation one, const
     if (d->zeros > 0)
         observations_add(s, one);
     for (int side = 0; side < DISTRIBUTION_SIDES; side++) {
-        const uint8_t *p = (const uint8_t *)d->sides[side].counts.ptr, *end = p + d->sides[side].counts.len;
+        const struct slice counts = d->sides[side].counts;
+        const uint8_t *p = (const uint8_t *)counts.ptr, *end = counts.len > 0 ? p + counts.len : p;
         uint64_t count = 0;
         for (int64_t index = d->sides[side].offset; p < end; index++) {
             p = varint_get(p, end, &count);
