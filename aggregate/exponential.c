@@ -7,27 +7,30 @@ struct adding {
     int32_t sign;
 };
 
+/* Adds to the bucket of an index of the layout's schema. */
 static void add(const struct adding *a, int64_t index, uint64_t count)
 {
-    histogram_add(a->h, a->arena, a->sign * histogram_slot_of_index(a->layout, index), (int64_t)count);
+    const int32_t slot = histogram_slot_of_index(a->layout, index * a->layout->width);
+    histogram_add(a->h, a->arena, a->sign * slot, (int64_t)count);
 }
 
-/* How many of n numbers are in the first j of 2^bits slots. */
+/* How many of n numbers are in the first j of 2^bits buckets. */
 static uint64_t count_within(uint64_t n, uint64_t j, int bits)
 {
     return (2 * n * j + ((uint64_t)1 << bits) - 1) >> (bits + 1);
 }
 
-/* Adds n numbers to the slots behind `index`, up to index + 2^bits. Slots at the ends of the layout take
- * those of all slots beyond, so there are not many steps. */
+/* Adds n numbers to the buckets behind `index`, up to index + 2^bits. Those at the ends of the layout take
+ * the numbers of all beyond, so there are not many steps. */
 static void spread(const struct adding *a, int64_t index, uint64_t n, int bits)
 {
-    const int64_t slots = (int64_t)1 << bits;
+    const int64_t slots = (int64_t)1 << bits, least = HISTOGRAM_INDEX_MIN / a->layout->width - 1;
+    const int64_t most = HISTOGRAM_INDEX_MAX / a->layout->width + 1;
     for (uint64_t done = 0, next; done < n; done = next) {
         int64_t j = (int64_t)(((2 * done + 1) << bits) / (2 * n)), to = index + j + 1;
-        if (to < HISTOGRAM_INDEX_MIN)
-            to = index + slots < HISTOGRAM_INDEX_MIN ? index + slots : HISTOGRAM_INDEX_MIN;
-        else if (to >= HISTOGRAM_INDEX_MAX)
+        if (to < least)
+            to = index + slots < least ? index + slots : least;
+        else if (to >= most)
             to = index + slots;
         next = count_within(n, (uint64_t)(to - index), bits);
         add(a, to, next - done);
@@ -50,7 +53,7 @@ static void add_side(const struct adding *a, const struct distribution_side *sid
 void exponential_add(struct histogram *h, struct arena *arena, const struct histogram_layout *l,
                      const struct distribution *d)
 {
-    const int down = d->scale - HISTOGRAM_SCHEMA;
+    const int down = d->scale - l->schema;
     if (d->zeros > 0)
         histogram_add(h, arena, 0, d->zeros);
     add_side(&(struct adding){h, arena, l, 1}, &d->sides[DISTRIBUTION_ABOVE_0], down);

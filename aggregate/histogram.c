@@ -1,5 +1,6 @@
 #include "aggregate/histogram.h"
 
+#include "base/mem.h"
 #include "base/varint.h"
 
 #include <math.h>
@@ -21,7 +22,11 @@ static const uint64_t middles[HISTOGRAM_OCTAVE] = {
     0x5c7dd7a3b17dcf74, 0x6096266533384a2b, 0x64dcdec3371793d1, 0x69540ec8f895722d,
     0x6dfddbcbed791baa, 0x72dc8373be41a454, 0x77f25ccdee6d7ae5, 0x7d41d96db915019d};
 
-static struct histogram_layout of_units, of_millionths;
+/* All layouts that were asked for, the newest first. */
+static struct made {
+    struct histogram_layout layout;
+    struct made *next;
+} * all_made;
 
 static int32_t octave_of(int32_t index)
 {
@@ -41,7 +46,7 @@ static int128 power(const uint64_t table[HISTOGRAM_OCTAVE], int32_t index, int64
 
 static void fill_first_slots(struct histogram_layout *l)
 {
-    uint16_t slot = 1;
+    uint16_t slot = 0; /* it has the numbers that count as zero */
     for (int bit = 0; bit < 64; bit++) {
         for (int next = 0; next < 32; next++) {
             uint64_t least =
@@ -53,28 +58,47 @@ static void fill_first_slots(struct histogram_layout *l)
     }
 }
 
-static void fill_layout(struct histogram_layout *l, int64_t scale)
+static void fill_layout(struct histogram_layout *l)
 {
+    l->last[0] = l->zero;
     for (int32_t slot = 1; slot < HISTOGRAM_SLOTS; slot++) {
-        int128 last = power(ends, slot - HISTOGRAM_SLOT_OF_ONE, scale, false);
-        l->last[slot] = last < INT64_MAX ? (int64_t)last : INT64_MAX;
+        const int32_t index = slot - HISTOGRAM_SLOT_OF_ONE;
+        const int128 last = index % l->width == 0 ? power(ends, index, l->scale, false) : 0;
+        const int64_t before = l->last[slot - 1];
+        l->last[slot] = last < before ? before : last < INT64_MAX ? (int64_t)last : INT64_MAX;
     }
     l->last[HISTOGRAM_SLOTS - 1] = INT64_MAX;
     fill_first_slots(l);
 }
 
-static void fill_layouts(void)
+const struct histogram_layout *histogram_layout(int64_t scale, int schema, int64_t zero)
 {
-    fill_layout(&of_units, 1);
-    fill_layout(&of_millionths, EVENT_SCALE);
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    ASSERT((scale == 1 || scale == EVENT_SCALE) && schema >= HISTOGRAM_SCHEMA_MIN &&
+           schema <= HISTOGRAM_SCHEMA && zero >= 0);
+    pthread_mutex_lock(&lock);
+    struct made *made = all_made;
+    while (made != NULL &&
+           (made->layout.scale != scale || made->layout.schema != schema || made->layout.zero != zero))
+        made = made->next;
+    if (made == NULL) {
+        made = xcalloc(1, sizeof *made);
+        made->layout = (struct histogram_layout){
+            .scale = scale, .schema = schema, .width = 1 << (HISTOGRAM_SCHEMA - schema), .zero = zero};
+        fill_layout(&made->layout);
+        made->next = all_made;
+        all_made = made;
+    }
+    pthread_mutex_unlock(&lock);
+    return &made->layout;
 }
 
-const struct histogram_layout *histogram_layout(int64_t scale)
+/* The middle of the bucket that ends with 2^(index/16), by the logarithm, rounded; in units of
+ * 1/EVENT_SCALE. */
+static int128 middle_of(const struct histogram_layout *l, int32_t index)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    ASSERT(scale == 1 || scale == EVENT_SCALE);
-    (void)pthread_once(&once, fill_layouts);
-    return scale == 1 ? &of_units : &of_millionths;
+    return l->width == 1 ? power(middles, index - 1, EVENT_SCALE, true)
+                         : power(ends, index - l->width / 2, EVENT_SCALE, true);
 }
 
 int32_t histogram_slot_of_index(const struct histogram_layout *l, int64_t index)
@@ -87,7 +111,7 @@ int32_t histogram_slot_of_index(const struct histogram_layout *l, int64_t index)
         return histogram_slot(l, INT64_MAX);
     if (slot > 0 && l->last[slot] > l->last[slot - 1])
         return slot;
-    return histogram_slot(l, (int64_t)power(middles, (int32_t)index - 1, EVENT_SCALE, true));
+    return histogram_slot(l, (int64_t)middle_of(l, (int32_t)index));
 }
 
 /* Makes room for a slot. Pre: it has none. */
@@ -234,6 +258,15 @@ double histogram_end(int32_t slot)
     return ldexp((double)ends[index - octave * HISTOGRAM_OCTAVE], octave - 62);
 }
 
+int32_t histogram_widen(int32_t slot, int32_t width)
+{
+    const int32_t size = slot < 0 ? -slot : slot, behind = (size - HISTOGRAM_SLOT_OF_ONE) % width;
+    int32_t wide = behind > 0 ? size + width - behind : size - behind;
+    if (wide > HISTOGRAM_SLOTS - 1)
+        wide = HISTOGRAM_SLOTS - 1;
+    return slot == 0 ? 0 : slot < 0 ? -wide : wide;
+}
+
 /* Round to five digits: more would only feign precision. */
 static int128 round_digits(int128 value)
 {
@@ -244,23 +277,22 @@ static int128 round_digits(int128 value)
 }
 
 /* The numbers of a slot above 0, in units of 1/EVENT_SCALE. */
-static void bounds_of(const struct histogram_layout *l, int64_t scale, int32_t slot, int128 *least,
-                      int128 *most)
+static void bounds_of(const struct histogram_layout *l, int32_t slot, int128 *least, int128 *most)
 {
-    const int64_t unit = EVENT_SCALE / scale;
+    const int64_t unit = EVENT_SCALE / l->scale;
     *least = ((int128)l->last[slot - 1] + 1) * unit;
     *most = (int128)l->last[slot] * unit;
 }
 
-int128 histogram_value(const struct histogram_layout *l, int64_t scale, int32_t slot)
+int128 histogram_value(const struct histogram_layout *l, int32_t slot)
 {
     int128 least, most;
     if (slot < 0)
-        return -histogram_value(l, scale, -slot);
+        return -histogram_value(l, -slot);
     if (slot == 0)
         return 0;
-    bounds_of(l, scale, slot, &least, &most);
-    const int128 middle = power(middles, slot - HISTOGRAM_SLOT_OF_ONE - 1, EVENT_SCALE, true);
+    bounds_of(l, slot, &least, &most);
+    const int128 middle = middle_of(l, slot - HISTOGRAM_SLOT_OF_ONE);
     if (middle <= least || least == most)
         return least;
     return round_digits(middle < most ? middle : most);
@@ -277,28 +309,26 @@ int32_t histogram_rank(const struct histogram *h, int64_t rank)
 }
 
 /* How many of a slot's `count` numbers are up to `limit`, if they lie evenly. */
-static int64_t part_within(const struct histogram_layout *l, int64_t scale, int32_t slot, int64_t count,
-                           int128 limit)
+static int64_t part_within(const struct histogram_layout *l, int32_t slot, int64_t count, int128 limit)
 {
     int128 least, most;
     if (slot < 0)
-        return count - part_within(l, scale, -slot, count, -limit - 1);
+        return count - part_within(l, -slot, count, -limit - 1);
     if (slot == 0)
         return limit >= 0 ? count : 0;
-    bounds_of(l, scale, slot, &least, &most);
+    bounds_of(l, slot, &least, &most);
     if (limit < least || limit >= most)
         return limit >= most ? count : 0;
     return (int64_t)(count * (limit - least + 1) / (most - least + 1));
 }
 
-int64_t histogram_within(const struct histogram *h, const struct histogram_layout *l, int64_t scale,
-                         int128 limit)
+int64_t histogram_within(const struct histogram *h, const struct histogram_layout *l, int128 limit)
 {
     int64_t within = 0;
     struct histogram_walk w = histogram_walk(h);
     struct histogram_bucket b;
     while (histogram_next(&w, &b)) {
-        if (__builtin_add_overflow(within, part_within(l, scale, b.slot, b.count, limit), &within))
+        if (__builtin_add_overflow(within, part_within(l, b.slot, b.count, limit), &within))
             return INT64_MAX;
     }
     return within;

@@ -4,8 +4,11 @@
  *   slot    ... -1            0     1 ... HISTOGRAM_SLOTS - 1
  *   holds   negative numbers  zero  (2^((i-1)/16), 2^(i/16)], i = slot - HISTOGRAM_SLOT_OF_ONE
  *
+ * Schema: a lower schema has wider buckets. Each has the slot of its end, as `i` is a multiple of the width;
+ *         the slots between two of them are never used. So histograms merge whatever their schema is.
+ * Zero  : numbers up to a limit, and above its opposite, may count as zero.
  * Error : every number of a bucket is at most 2.2 % away from histogram_value() of its slot, and for
- *         fractions another half a millionth. A bucket of one number is exact.
+ *         fractions another half a millionth; of schema 3, 4.5 %. A bucket of one number is exact.
  * Merge : counts of a slot are added. So the result depends on no order, and is the same bits everywhere.
  * Table : a number's slot is found by its highest six bits and a table of integers, without floats. So it is
  *         the same on every machine.
@@ -22,15 +25,21 @@
 
 #include <stdint.h>
 
-#define HISTOGRAM_SCHEMA      4
-#define HISTOGRAM_OCTAVE      16
+#define HISTOGRAM_SCHEMA      4 /* the default, and the highest */
+#define HISTOGRAM_SCHEMA_MIN  (-4)
+#define HISTOGRAM_OCTAVE      16 /* slots of an octave */
 /* The slot of the bucket that ends with 1. The smallest number, a millionth, has slot 1. */
 #define HISTOGRAM_SLOT_OF_ONE 319
 #define HISTOGRAM_SLOTS       (HISTOGRAM_SLOT_OF_ONE + 63 * HISTOGRAM_OCTAVE + 1)
 
 /* The ends of the buckets, for numbers in units of 1/scale. */
 struct histogram_layout {
-    int64_t last[HISTOGRAM_SLOTS]; /* the greatest number of each slot; 0 before the first that has one */
+    int64_t scale;
+    int schema;
+    int32_t width; /* slots of a bucket */
+    int64_t zero;  /* the greatest number that counts as zero */
+    /* The greatest number of each slot, or of one before it if it is not used; `zero` before the first. */
+    int64_t last[HISTOGRAM_SLOTS];
     /* By a number's highest bit, and the five below it: a slot not above its own. */
     uint16_t first_slot[64][32];
 };
@@ -51,8 +60,8 @@ struct histogram {
     };
 };
 
-/* Pre: scale is 1 or EVENT_SCALE. */
-const struct histogram_layout *histogram_layout(int64_t scale);
+/* Pre: scale is 1 or EVENT_SCALE, zero >= 0. It lives as long as the process. Any thread. */
+const struct histogram_layout *histogram_layout(int64_t scale, int schema, int64_t zero);
 
 static inline int32_t histogram_slot_above_0(const struct histogram_layout *l, uint64_t number)
 {
@@ -71,8 +80,8 @@ static inline int32_t histogram_slot(const struct histogram_layout *l, int64_t n
     return number == 0 ? 0 : -histogram_slot_above_0(l, number > INT64_MIN ? (uint64_t)-number : INT64_MAX);
 }
 
-/* The slot of the bucket of an index, (2^((index-1)/16), 2^(index/16)]. If no number can be in it, the slot
- * of its middle, rounded; or the greatest slot. Pre: the layout is that of EVENT_SCALE. */
+/* The slot of the bucket that ends with 2^(index/16). If no number can be in it, the slot of its middle,
+ * rounded; or the greatest slot. Pre: index is a multiple of the width; the scale is EVENT_SCALE. */
 int32_t histogram_slot_of_index(const struct histogram_layout *l, int64_t index);
 /* All indexes up to the first have slot 0; all from the second on have the greatest slot. */
 #define HISTOGRAM_INDEX_MIN (-HISTOGRAM_SLOT_OF_ONE - HISTOGRAM_OCTAVE)
@@ -127,15 +136,16 @@ struct histogram_walk histogram_walk(const struct histogram *h);
 bool histogram_next(struct histogram_walk *w, struct histogram_bucket *b);
 
 int64_t histogram_count(const struct histogram *h);
-/* The end of a slot's bucket as a real number: 2^((slot - HISTOGRAM_SLOT_OF_ONE) / 16). Pre: slot >= 0; the
- * end of 0 is the start of the bucket of slot 1. */
+/* The end of a bucket as a real number: 2^((slot - HISTOGRAM_SLOT_OF_ONE) / 16). It begins at the end of the
+ * slot that is its width below, even if that is below 0. */
 double histogram_end(int32_t slot);
+/* The slot, of a histogram with wider buckets, of the bucket that holds the one of a slot. */
+int32_t histogram_widen(int32_t slot, int32_t width);
 /* The number as which those of a slot count: the middle of its bucket, in five digits and units of
  * 1/EVENT_SCALE. */
-int128 histogram_value(const struct histogram_layout *l, int64_t scale, int32_t slot);
+int128 histogram_value(const struct histogram_layout *l, int32_t slot);
 /* The slot that holds the number of a rank, in ascending order. Pre: rank is from 1 to histogram_count(). */
 int32_t histogram_rank(const struct histogram *h, int64_t rank);
 /* How many numbers are up to `limit`, which is in units of 1/EVENT_SCALE. The numbers of the bucket that
  * holds it count as lying evenly in it. */
-int64_t histogram_within(const struct histogram *h, const struct histogram_layout *l, int64_t scale,
-                         int128 limit);
+int64_t histogram_within(const struct histogram *h, const struct histogram_layout *l, int128 limit);

@@ -1,6 +1,7 @@
 #include "aggregate/measure.h"
 
 #include "base/suggest.h"
+#include "ingest/decimal.h"
 #include "ingest/distribution.h"
 
 #include <stdio.h>
@@ -18,16 +19,24 @@ static const char *const function_names[] = {[MEASURE_COUNT] = "count",
 /* Suggestions: every function of every field, and count. */
 #define HINTS_MAX  (FUNCTIONS * FIELD_MAX)
 #define HINT_BYTES (FIELD_NAME_BYTES + 12)
-#define QUOTE_IT   "several dimensions within {} need quotes: \"distinct(host, agent)\""
+#define QUOTE_IT   "a comma within {} needs quotes: \"distinct(host, agent)\""
+#define SCHEMA     "schema="
+#define ZERO       "zero="
 
 static void write_expression(struct measure *m)
 {
     struct text out = {0};
+    char zero[NUMBER_BYTES];
     text_puts(&out, function_names[m->kind]);
     for (size_t i = 0; m->kind == MEASURE_DISTINCT && i < m->dimension_count; i++)
         text_printf(&out, "%s%s", i == 0 ? "(" : ", ", m->dimensions[i].name);
     if (m->kind != MEASURE_COUNT && m->kind != MEASURE_DISTINCT)
         text_printf(&out, "(%s", field_name(m->field));
+    if (m->kind == MEASURE_HISTOGRAM && m->layout->schema != HISTOGRAM_SCHEMA)
+        text_printf(&out, ", " SCHEMA "%d", m->layout->schema);
+    if (m->kind == MEASURE_HISTOGRAM && m->layout->zero > 0)
+        text_printf(&out, ", " ZERO "%s",
+                    number_text((int128)m->layout->zero * (EVENT_SCALE / m->layout->scale), zero));
     text_puts(&out, m->kind == MEASURE_COUNT ? "" : ")");
     snprintf(m->expression, sizeof m->expression, "%.*s", SLICE_ARGS(text_slice(&out)));
     text_fini(&out);
@@ -87,9 +96,56 @@ static bool parse_dimensions(struct measure *m, struct slice list, struct slice 
     return true;
 }
 
+/* Cuts the prefix of an option off. */
+static bool take_option(struct slice *item, const char *prefix)
+{
+    if (!slice_begins(*item, slice_text(prefix)))
+        return false;
+    *item = slice_of(item->ptr + strlen(prefix), item->len - strlen(prefix));
+    return true;
+}
+
+/* From HISTOGRAM_SCHEMA_MIN to HISTOGRAM_SCHEMA. */
+static bool parse_schema(struct slice text, int *schema)
+{
+    int64_t number;
+    if (decimal_parse(text, &number) != DECIMAL_OK || number % EVENT_SCALE != 0)
+        return false;
+    number /= EVENT_SCALE;
+    *schema = (int)number;
+    return number >= HISTOGRAM_SCHEMA_MIN && number <= HISTOGRAM_SCHEMA;
+}
+
+/* Reads "schema=3, zero=0.001", or what there is of it, in any order. False: *item is wrong, or comes
+ * twice. */
+static bool parse_buckets(struct measure *m, struct slice list, struct slice *item)
+{
+    const int64_t scale = field_scale(m->field);
+    bool has_more = list.len > 0, has_schema = false, has_zero = false;
+    int schema = HISTOGRAM_SCHEMA;
+    int64_t zero = 0;
+    while (has_more) {
+        has_more = take_item(&list, item);
+        struct slice value = *item;
+        if (!has_schema && take_option(&value, SCHEMA)) {
+            has_schema = true;
+            if (!parse_schema(value, &schema))
+                return false;
+        } else if (!has_zero && take_option(&value, ZERO)) {
+            has_zero = true;
+            if (decimal_parse(value, &zero) != DECIMAL_OK || zero < 0 || zero % (EVENT_SCALE / scale) != 0)
+                return false;
+        } else {
+            return false;
+        }
+    }
+    m->layout = histogram_layout(scale, schema, zero / (EVENT_SCALE / scale));
+    return true;
+}
+
 static bool parse(struct measure *m, struct slice expression)
 {
-    struct slice function, of, item;
+    struct slice function, of, field, item;
     m->kind = MEASURE_COUNT;
     if (slice_is(expression, function_names[MEASURE_COUNT]))
         return true;
@@ -97,11 +153,11 @@ static bool parse(struct measure *m, struct slice expression)
         return false;
     if (m->kind == MEASURE_DISTINCT)
         return parse_dimensions(m, of, &item);
-    if (!field_parse(of, &m->field) || !field_is_number(m->field))
-        return false;
+    field = of;
     if (m->kind == MEASURE_HISTOGRAM)
-        m->layout = histogram_layout(field_scale(m->field));
-    return true;
+        (void)take_item(&of, &field);
+    return field_parse(field, &m->field) && field_is_number(m->field) &&
+           (m->kind != MEASURE_HISTOGRAM || parse_buckets(m, of, &item));
 }
 
 /* `list`: what a distinct count is of, with a comma. */
@@ -123,12 +179,28 @@ static bool refuse_dimensions(struct slice expression, struct slice list, struct
                    quote, item_quote);
 }
 
+/* `list`: the options of a histogram. */
+static bool refuse_buckets(struct slice expression, struct measure *m, struct slice list, struct err *e)
+{
+    char quote[SUGGEST_QUOTE_BYTES], item_quote[SUGGEST_QUOTE_BYTES];
+    struct slice item;
+    (void)parse_buckets(m, list, &item);
+    suggest_quote(expression, quote);
+    suggest_quote(item, item_quote);
+    return err_set(e, EX_CONFIG,
+                   "found %s with %s, expected " SCHEMA "N, from %d to %d, and " ZERO
+                   "N, a number of the field, "
+                   "each once",
+                   quote, item_quote, HISTOGRAM_SCHEMA_MIN, HISTOGRAM_SCHEMA);
+}
+
 /* Has YAML ended it at its first comma? */
 static bool is_cut(struct slice expression)
 {
-    static const char begin[] = "distinct(";
-    return expression.len >= sizeof begin && slice_begins(expression, slice_text(begin)) &&
-           expression.ptr[expression.len - 1] != ')';
+    const bool may_have_commas = slice_begins(expression, slice_text("distinct(")) ||
+                                 slice_begins(expression, slice_text("histogram("));
+    return may_have_commas && expression.ptr[expression.len - 1] != ')' &&
+           expression.ptr[expression.len - 1] != '(';
 }
 
 static bool refuse(struct slice expression, struct err *e)
@@ -139,11 +211,15 @@ static bool refuse(struct slice expression, struct err *e)
     char texts[HINTS_MAX][HINT_BYTES], quote[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES];
     const char *hints[HINTS_MAX + 1];
     size_t count = 0;
-    struct slice function, field;
+    struct slice function, field, list;
+    struct measure m;
     enum field f;
     if (split(expression, &function, &field) && kind_of(function) == MEASURE_DISTINCT &&
         memchr(field.ptr, ',', field.len) != NULL)
         return refuse_dimensions(expression, field, e);
+    if (split(expression, &function, &list) && kind_of(function) == MEASURE_HISTOGRAM &&
+        take_item(&list, &field) && field_parse(field, &m.field) && field_is_number(m.field))
+        return refuse_buckets(expression, &m, list, e);
     if (split(expression, &function, &field) && field_parse(field, &f) &&
         kind_of(function) != MEASURE_COUNT && (!field_is_number(f) || kind_of(function) == MEASURE_DISTINCT))
         return err_set(e, EX_CONFIG, "found %s, but %s is a %s: expected %s",

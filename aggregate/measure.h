@@ -9,7 +9,7 @@
  *   min(F)    one          the number, plus one if it is not negative; 0: none
  *   max(F)    one          as min(F)
  *   last(F)   three        at_ms + 1, order, number: of the last event
- *   histogram(F)           the columns of mean(F)
+ *   histogram(F)           the columns of mean(F); histogram(F, schema=2, zero=0.001) has other buckets
  *   distinct(D)  one       the number of events that have the field of D, which is a dimension: host, path:2
  *   distinct(D, E)  one    those that have the fields of both, or of all of up to MEASURE_DIMENSIONS_MAX
  *
@@ -36,7 +36,7 @@
 #define MEASURE_NAME_BYTES       32
 #define MEASURE_COLUMNS_MAX      3
 #define MEASURE_DIMENSIONS_MAX   4 /* of one distinct count */
-/* "count"; "histogram(" and a field, ")"; or "distinct(" and dimensions, ")"; and its NUL. */
+/* "count"; "histogram(", a field and its buckets, ")"; or "distinct(" and dimensions, ")"; and its NUL. */
 #define MEASURE_EXPRESSION_BYTES (MEASURE_DIMENSIONS_MAX * (FIELD_NAME_BYTES + 1) + 12)
 
 enum measure_kind {

@@ -94,14 +94,14 @@ static void add_whole(struct text *out, const char *name, uint64_t value)
 }
 
 /* Begins a document or an array. Returns its place in `out`. */
-static size_t begin(struct text *out, enum bson_type type, const char *name)
+static size_t begin_document(struct text *out, enum bson_type type, const char *name)
 {
     add_name(out, type, name);
     add_int(out, 0);
     return out->len - sizeof(uint32_t);
 }
 
-static void end(struct text *out, size_t begun)
+static void end_document(struct text *out, size_t begun)
 {
     text_putc(out, '\0');
     uint32_t little = htole32((uint32_t)(out->len - begun));
@@ -110,26 +110,27 @@ static void end(struct text *out, size_t begun)
 
 static void add_side(struct text *out, const char *name, const struct distribution_side *side)
 {
-    const uint8_t *p = (const uint8_t *)side->counts.ptr, *to = p + side->counts.len;
+    const uint8_t *p = (const uint8_t *)side->counts.ptr, *to;
     char index[INDEX_BYTES];
     uint64_t count;
     if (side->counts.len == 0)
         return;
-    const size_t all = begin(out, BSON_DOCUMENT, name);
+    to = p + side->counts.len;
+    const size_t all = begin_document(out, BSON_DOCUMENT, name);
     add_name(out, BSON_INT, "offset");
     add_int(out, (uint32_t)side->offset);
-    const size_t counts = begin(out, BSON_ARRAY, "bucket_counts");
+    const size_t counts = begin_document(out, BSON_ARRAY, "bucket_counts");
     for (int i = 0; p < to && (p = varint_get(p, to, &count)) != NULL; i++) {
         snprintf(index, sizeof index, "%d", i);
         add_whole(out, index, count);
     }
-    end(out, counts);
-    end(out, all);
+    end_document(out, counts);
+    end_document(out, all);
 }
 
 static void add_distribution(struct text *out, const char *name, int64_t sum, const struct distribution *d)
 {
-    const size_t begun = begin(out, BSON_DOCUMENT, name);
+    const size_t begun = begin_document(out, BSON_DOCUMENT, name);
     add_whole(out, "count", (uint64_t)d->count);
     add_decimal(out, "sum", sum);
     if (d->has_min)
@@ -141,7 +142,7 @@ static void add_distribution(struct text *out, const char *name, int64_t sum, co
     add_whole(out, "zero_count", (uint64_t)d->zeros);
     add_side(out, "positive", &d->sides[DISTRIBUTION_ABOVE_0]);
     add_side(out, "negative", &d->sides[DISTRIBUTION_BELOW_0]);
-    end(out, begun);
+    end_document(out, begun);
 }
 
 static size_t count_digits(const char *p, size_t len)

@@ -83,7 +83,7 @@ bool native_reading(struct natives *all, size_t bytes, const char *metric, struc
 bool native_add(struct fetch *fe, const struct native *h, double *value, struct err *e)
 {
     struct natives *all = fe->natives;
-    struct native copy = {.count = h->count, .sum = h->sum};
+    struct native copy = {.count = h->count, .sum = h->sum, .width = h->width, .zero = h->zero};
     size_t needed = 0;
     for (size_t i = 0; i < h->bucket_count; i++)
         needed += h->buckets[i].count != 0;
@@ -108,7 +108,8 @@ bool native_add(struct fetch *fe, const struct native *h, double *value, struct 
 
 /* A sum under way: a count for each slot, of which those from `first` to `end` may be other than 0. */
 struct total {
-    double count, sum;
+    double count, sum, zero;
+    int32_t width;  /* 0: nothing was taken yet */
     double *counts; /* of SLOTS */
     int32_t first, end;
     struct native_bucket *buckets; /* room to write it */
@@ -127,28 +128,55 @@ static void total_fini(struct total *t)
     free(t->buckets);
 }
 
-static void total_take(struct total *t, const struct native *h, double sign)
+static void total_add(struct total *t, int32_t slot, double count)
 {
+    const int32_t at = histogram_widen(slot, t->width) + HISTOGRAM_SLOTS - 1;
+    t->counts[at] += count;
+    t->first = at < t->first ? at : t->first;
+    t->end = at >= t->end ? at + 1 : t->end;
+}
+
+/* Gives what it has wider buckets. */
+static void total_widen(struct total *t, int32_t width)
+{
+    const int32_t first = t->first, end = t->end;
+    double *counts = xmalloc(SLOTS * sizeof *counts);
+    memcpy(counts, t->counts, SLOTS * sizeof *counts);
+    memset(t->counts, 0, SLOTS * sizeof *counts);
+    t->width = width;
+    t->first = SLOTS;
+    t->end = 0;
+    for (int32_t at = first; at < end; at++)
+        total_add(t, at - (HISTOGRAM_SLOTS - 1), counts[at]);
+    free(counts);
+}
+
+static bool total_take(struct total *t, const struct native *h, double sign, struct err *e)
+{
+    if (t->width == 0)
+        t->zero = h->zero;
+    else if (t->zero != h->zero)
+        return err_set(e, EX_USAGE, "histograms with other options zero=… do not add up: ask for one metric");
+    if (h->width > t->width)
+        total_widen(t, h->width);
     t->count += sign * h->count;
     t->sum += sign * h->sum;
-    for (size_t i = 0; i < h->bucket_count; i++) {
-        const int32_t at = h->buckets[i].slot + HISTOGRAM_SLOTS - 1;
-        t->counts[at] += sign * h->buckets[i].count;
-        t->first = at < t->first ? at : t->first;
-        t->end = at >= t->end ? at + 1 : t->end;
-    }
+    for (size_t i = 0; i < h->bucket_count; i++)
+        total_add(t, h->buckets[i].slot, sign * h->buckets[i].count);
+    return true;
 }
 
 /* Adds the sum, divided, to the table, and empties it. */
 static bool total_give(struct total *t, struct fetch *fe, double divisor, double *value, struct err *e)
 {
-    struct native h = {t->count / divisor, t->sum / divisor, 0, t->buckets};
+    struct native h = {t->count / divisor, t->sum / divisor, t->width, t->zero, 0, t->buckets};
     for (int32_t at = t->first; at < t->end; at++) {
         h.buckets[h.bucket_count++] =
             (struct native_bucket){at - (HISTOGRAM_SLOTS - 1), t->counts[at] / divisor};
         t->counts[at] = 0;
     }
     t->count = t->sum = 0;
+    t->width = 0;
     t->first = SLOTS;
     t->end = 0;
     return native_add(fe, &h, value, e);
@@ -159,6 +187,8 @@ bool native_scale(struct fetch *fe, double value, double factor, bool divides, d
     const struct native h = *native_of(fe->natives, value);
     struct native scaled = {.count = divides ? h.count / factor : h.count * factor,
                             .sum = divides ? h.sum / factor : h.sum * factor,
+                            .width = h.width,
+                            .zero = h.zero,
                             .buckets = xmalloc((h.bucket_count + 1) * sizeof *scaled.buckets)};
     for (size_t i = 0; i < h.bucket_count; i++) {
         const struct native_bucket b = h.buckets[i];
@@ -176,9 +206,9 @@ bool native_join(struct fetch *fe, double a, double b, bool subtracts, double *r
 {
     struct total t;
     total_init(&t);
-    total_take(&t, native_of(fe->natives, a), 1);
-    total_take(&t, native_of(fe->natives, b), subtracts ? -1 : 1);
-    bool good = total_give(&t, fe, 1, result, e);
+    bool good = total_take(&t, native_of(fe->natives, a), 1, e) &&
+                total_take(&t, native_of(fe->natives, b), subtracts ? -1 : 1, e) &&
+                total_give(&t, fe, 1, result, e);
     total_fini(&t);
     return good;
 }
@@ -209,18 +239,18 @@ bool native_sum_groups(struct fetch *fe, const struct vector *in, const struct g
     order_by_group(in, g, starts, order);
     for (size_t group = 0; good && group < g->count; group++) {
         size_t found = 0, others = 0;
-        for (size_t i = starts[group]; i < starts[group + 1]; i++) {
+        for (size_t i = starts[group]; good && i < starts[group + 1]; i++) {
             const double value = vector_row(in, order[i])[step];
             if (native_is(value)) {
-                total_take(&t, native_of(fe->natives, value), 1);
+                good = total_take(&t, native_of(fe->natives, value), 1, e);
                 found++;
             } else {
                 others += !vector_is_absent(value);
             }
         }
-        if (found > 0 && others > 0)
+        if (good && found > 0 && others > 0)
             good = err_set(e, EX_USAGE, "histograms and numbers do not add up: ask for one metric");
-        else if (found > 0)
+        else if (good && found > 0)
             good = total_give(&t, fe, averages ? (double)found : 1, &vector_row(out, group)[step], e);
     }
     total_fini(&t);
@@ -231,13 +261,24 @@ bool native_sum_groups(struct fetch *fe, const struct vector *in, const struct g
 
 /* ---- buckets */
 
-struct native_ends native_ends(int32_t slot)
+/* As the buckets are stored. */
+static struct native_ends ends_of(const struct native *h, int32_t slot)
 {
     if (slot == 0)
-        return (struct native_ends){0, 0};
-    if (slot < 0)
-        return (struct native_ends){-histogram_end(-slot), -histogram_end(-slot - 1)};
-    return (struct native_ends){histogram_end(slot - 1), histogram_end(slot)};
+        return (struct native_ends){0 - h->zero, h->zero}; /* -0 would be written so */
+    const int32_t size = slot < 0 ? -slot : slot;
+    const double near = fmax(histogram_end(size - h->width), h->zero), far = histogram_end(size);
+    return slot < 0 ? (struct native_ends){-far, -near} : (struct native_ends){near, far};
+}
+
+struct native_ends native_ends(const struct native *h, size_t i)
+{
+    struct native_ends ends = ends_of(h, h->buckets[i].slot);
+    const bool has_below = i > 0, has_above = i + 1 < h->bucket_count;
+    if (h->buckets[i].slot != 0 || has_below == has_above)
+        return ends;
+    *(has_above ? &ends.low : &ends.high) = 0;
+    return ends;
 }
 
 static void write_field(const char *name, double value, struct text *out)
@@ -247,9 +288,9 @@ static void write_field(const char *name, double value, struct text *out)
     text_putc(out, '"');
 }
 
-static void write_bucket(const struct native_bucket *b, struct text *out)
+static void write_bucket(const struct native *h, const struct native_bucket *b, struct text *out)
 {
-    const struct native_ends ends = native_ends(b->slot);
+    const struct native_ends ends = ends_of(h, b->slot);
     /* Which end is within: 0 the upper one, 1 the lower one, 3 both. */
     text_printf(out, "[%d,\"", b->slot > 0 ? 0 : b->slot < 0 ? 1 : 3);
     number_write(ends.low, out);
@@ -271,7 +312,7 @@ void native_write(const struct native *h, struct text *out)
         if (h->buckets[i].slot == 0 && !(h->buckets[i].count > 0)) /* Prometheus omits such a one, too */
             continue;
         text_puts(out, is_any ? "," : ",\"buckets\":[");
-        write_bucket(&h->buckets[i], out);
+        write_bucket(h, &h->buckets[i], out);
         is_any = true;
     }
     text_puts(out, is_any ? "]}" : "}");

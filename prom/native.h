@@ -4,8 +4,8 @@
  *
  *   value of a vector  0x7FFC…, place 3      natives.list[3]  count 7, sum 2.5, buckets (-2: 1) (335: 6)
  *
- * Buckets: those of aggregate/histogram.h: Prometheus' schema 4, with a zero bucket of width 0. Their slots
- *          ascend, and no count is 0.
+ * Buckets: those of aggregate/histogram.h, of any schema. Their slots ascend, and no count is 0. The sum of
+ *          two has the wider buckets. Those with other limits of zero do not add up.
  * Numbers: arithmetic with such a NaN yields nonsense. A part that calculates calls native_refuse() first, or
  *          handles histograms.
  * Owner  : the histograms live as long as the table.
@@ -24,6 +24,8 @@ struct native_bucket {
 
 struct native {
     double count, sum;
+    int32_t width; /* slots of a bucket */
+    double zero;   /* the greatest number that counts as zero */
     size_t bucket_count;
     struct native_bucket *buckets;
 };
@@ -69,6 +71,8 @@ struct native_ends {
     double low, high;
 };
 
-struct native_ends native_ends(int32_t slot);
+/* Those of bucket `i`, as in Prometheus: a bucket that begins below the limit of zero begins there. The zero
+ * bucket ends at 0 where the histogram has no numbers, but has some on the other side. */
+struct native_ends native_ends(const struct native *h, size_t i);
 /* "count", "sum" and "buckets" as in Prometheus' API. */
 void native_write(const struct native *h, struct text *out);

@@ -29,21 +29,23 @@ static double quantile_of(const struct native *h, double q)
     const bool forward = q < 0.5;
     const double rank = (forward ? q : 1 - q) * h->count;
     const struct native_bucket *b = NULL;
+    size_t at = 0;
     double count = 0;
     if (q < 0 || q > 1)
         return q < 0 ? -INFINITY : INFINITY;
     if (h->count == 0 || isnan(q))
         return NAN;
     for (size_t i = 0; i < h->bucket_count && (b == NULL || !(count >= rank)); i++) {
-        const struct native_bucket *next = &h->buckets[forward ? i : h->bucket_count - 1 - i];
-        if (is_left_out(next))
+        const size_t next = forward ? i : h->bucket_count - 1 - i;
+        if (is_left_out(&h->buckets[next]))
             continue;
-        b = next;
+        at = next;
+        b = &h->buckets[at];
         count += b->count;
     }
     if (b == NULL)
         return NAN;
-    const struct native_ends ends = native_ends(b->slot);
+    const struct native_ends ends = native_ends(h, at);
     count = fmin(count, h->count);
     if (count < rank)
         return ends.high;
@@ -55,6 +57,8 @@ static double quantile_of(const struct native *h, double q)
 /* The share of a bucket's numbers that are below `limit`, which lies within it. */
 static double part_below(struct native_ends ends, double limit)
 {
+    if (ends.low <= 0 && ends.high >= 0)
+        return (limit - ends.low) / (ends.high - ends.low);
     const double low = log2(fabs(ends.low)), high = log2(fabs(ends.high)), at = log2(fabs(limit));
     return ends.low > 0 ? (at - low) / (high - low) : 1 - (at - high) / (low - high);
 }
@@ -64,7 +68,7 @@ static double count_below(const struct native *h, double limit)
 {
     double count = 0;
     for (size_t i = 0; i < h->bucket_count; i++) {
-        const struct native_ends ends = native_ends(h->buckets[i].slot);
+        const struct native_ends ends = native_ends(h, i);
         if (is_left_out(&h->buckets[i]))
             continue;
         if (ends.low >= limit)
@@ -85,16 +89,16 @@ static double fraction_of(const struct native *h, double lower, double upper)
 
 /* ---- */
 
-/* The numbers of a bucket count as the geometric mean of its ends. */
+/* The numbers of a bucket count as the geometric mean of its ends, those of the zero bucket as 0. */
 static double variance_of(const struct native *h)
 {
     const double mean = h->sum / h->count;
     struct sum squares = {0};
     for (size_t i = 0; i < h->bucket_count; i++) {
-        const struct native_ends ends = native_ends(h->buckets[i].slot);
+        const struct native_ends ends = native_ends(h, i);
         if (is_left_out(&h->buckets[i]))
             continue;
-        const double middle = copysign(sqrt(ends.low * ends.high), ends.high);
+        const double middle = h->buckets[i].slot != 0 ? copysign(sqrt(ends.low * ends.high), ends.high) : 0;
         sum_add(&squares, h->buckets[i].count * (middle - mean) * (middle - mean));
     }
     return sum_value(&squares) / h->count;

@@ -88,9 +88,13 @@ static double divisor_of(const struct reading *rd, size_t window)
 }
 
 /* `value`: the sum, which becomes the histogram. */
-static bool pile_give(const struct pile *p, struct fetch *fe, double divisor, double *value, struct err *e)
+static bool pile_give(const struct pile *p, const struct reading *rd, double divisor, double *value,
+                      struct err *e)
 {
-    struct native h = {.sum = *value, .buckets = p->buckets};
+    const struct histogram_layout *l = rd->measure->layout;
+    struct fetch *fe = rd->fetch;
+    struct native h = {
+        .sum = *value, .width = l->width, .zero = (double)l->zero / (double)l->scale, .buckets = p->buckets};
     int128 count = 0;
     if (p->least <= p->most &&
         !budget_take(fe->budget, BUDGET_POINTS, (uint64_t)(p->most - p->least) / SLOTS_A_POINT, e))
@@ -117,7 +121,7 @@ static bool slide_row(const struct reading *rd, struct pile *p, size_t row, doub
         if (rd->function == FUNCTION_LAST)
             w.first = w.end - 1;
         pile_move(p, rd, row, w);
-        good = pile_give(p, rd->fetch, divisor_of(rd, i), &values[i], e);
+        good = pile_give(p, rd, divisor_of(rd, i), &values[i], e);
     }
     return good;
 }

@@ -14,14 +14,14 @@ enum { SERIES_LABELS = 1, SERIES_SAMPLES = 2, SERIES_HISTOGRAMS = 4 };
 enum { LABEL_NAME = 1, LABEL_VALUE = 2 };
 enum { SAMPLE_VALUE = 1, SAMPLE_TIME = 2 };
 
-enum { HISTOGRAM_COUNT = 1, HISTOGRAM_SUM = 3, HISTOGRAM_SCHEMA_NUMBER = 4, HISTOGRAM_ZERO_COUNT = 6 };
+enum { HISTOGRAM_COUNT = 1, HISTOGRAM_SUM = 3, HISTOGRAM_SCHEMA_NUMBER = 4 };
+enum { HISTOGRAM_ZERO_THRESHOLD = 5, HISTOGRAM_ZERO_COUNT = 6 };
 enum { HISTOGRAM_NEGATIVE_SPANS = 8, HISTOGRAM_NEGATIVE_DELTAS = 9 };
 enum { HISTOGRAM_POSITIVE_SPANS = 11, HISTOGRAM_POSITIVE_DELTAS = 12 };
 enum { HISTOGRAM_RESET_HINT = 14, HISTOGRAM_TIME = 15 };
 enum { SPAN_OFFSET = 1, SPAN_LENGTH = 2 };
 
 #define RESPONSE_SAMPLES 0
-#define SCHEMA           4 /* 16 buckets an octave */
 #define HINT_GAUGE       3
 
 /* Bytes that are kept for a length which is not known yet: a varint may have leading zeros. */
@@ -245,7 +245,8 @@ void remote_add_sample(struct text *out, double value, int64_t ms)
 /* The buckets on one side of zero, outwards. */
 struct side {
     const struct histogram_bucket *first;
-    int step; /* to the next one */
+    int step;  /* to the next one */
+    int width; /* slots of a bucket */
     size_t count;
     unsigned spans, deltas;
 };
@@ -260,8 +261,9 @@ static void add_spans(struct text *out, const struct side *s)
 {
     int32_t next = 0; /* the index behind the last span */
     for (size_t i = 0, end; i < s->count; i = end) {
-        const int32_t index = abs(bucket_of(s, i)->slot) - HISTOGRAM_SLOT_OF_ONE;
-        for (end = i + 1; end < s->count && bucket_of(s, end)->slot == bucket_of(s, end - 1)->slot + s->step;)
+        const int32_t index = (abs(bucket_of(s, i)->slot) - HISTOGRAM_SLOT_OF_ONE) / s->width;
+        for (end = i + 1;
+             end < s->count && bucket_of(s, end)->slot == bucket_of(s, end - 1)->slot + s->step * s->width;)
             end++;
         const uint64_t offset = varint_zigzag(index - next), length = end - i;
         add_tag(out, s->spans, PROTOBUF_BYTES);
@@ -296,13 +298,18 @@ bool remote_add_histogram(struct text *out, const struct remote_histogram *h, in
     above = below;
     if (below < h->bucket_count && h->buckets[below].slot == 0)
         zeros = (uint64_t)h->buckets[above++].count;
-    const struct side negative = {h->buckets + below - (below > 0), -1, below, HISTOGRAM_NEGATIVE_SPANS,
-                                  HISTOGRAM_NEGATIVE_DELTAS};
-    const struct side positive = {h->buckets + above, 1, h->bucket_count - above, HISTOGRAM_POSITIVE_SPANS,
-                                  HISTOGRAM_POSITIVE_DELTAS};
+    const int width = h->layout->width;
+    const struct side negative = {
+        h->buckets + below - (below > 0), -1, width, below, HISTOGRAM_NEGATIVE_SPANS,
+        HISTOGRAM_NEGATIVE_DELTAS};
+    const struct side positive = {
+        h->buckets + above,       1, width, h->bucket_count - above, HISTOGRAM_POSITIVE_SPANS,
+        HISTOGRAM_POSITIVE_DELTAS};
     add_whole(out, HISTOGRAM_COUNT, count);
     add_number(out, HISTOGRAM_SUM, h->sum);
-    add_whole(out, HISTOGRAM_SCHEMA_NUMBER, varint_zigzag(SCHEMA));
+    add_whole(out, HISTOGRAM_SCHEMA_NUMBER, varint_zigzag(h->layout->schema));
+    if (h->layout->zero > 0)
+        add_number(out, HISTOGRAM_ZERO_THRESHOLD, (double)h->layout->zero / (double)h->layout->scale);
     add_whole(out, HISTOGRAM_ZERO_COUNT, zeros);
     add_spans(out, &negative);
     bool good = add_deltas(out, &negative);

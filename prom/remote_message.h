@@ -52,6 +52,7 @@ void remote_add_sample(struct text *out, double value, int64_t ms);
 struct remote_histogram {
     const struct histogram_bucket *buckets; /* slots ascending */
     size_t bucket_count;
+    const struct histogram_layout *layout;
     double sum;
     bool is_gauge; /* it is no running total */
 };

@@ -266,7 +266,8 @@ static bool write_histograms(const struct samples *s, size_t row, struct err *e)
     arena_init(&arena, ARENA_CHUNK_BYTES);
     for (size_t i = 0; good && i <= s->cells && is_short(s->request); i++) {
         int64_t *columns = &s->columns[(first + i) * s->width];
-        struct remote_histogram h = {.buckets = buckets, .is_gauge = !is_counter};
+        struct remote_histogram h = {
+            .buckets = buckets, .layout = s->measure->layout, .is_gauge = !is_counter};
         int128 sum;
         if (is_counter && i > 0)
             measure_merge(s->measure, columns, columns - s->width);

@@ -152,7 +152,7 @@ static int64_t rank_of(int64_t quantile, int64_t count)
 static bool histogram_figure(const struct figure *f, const struct measure *m, const struct histogram *h,
                              int128 *value)
 {
-    const int64_t scale = field_scale(m->field), count = histogram_count(h);
+    const int64_t count = histogram_count(h);
     int64_t rank = f->kind == FIGURE_MIN ? 1 : f->kind == FIGURE_MAX ? count : rank_of(f->at, count);
     if (f->kind == FIGURE_COUNT) {
         *value = (int128)count * EVENT_SCALE;
@@ -161,9 +161,9 @@ static bool histogram_figure(const struct figure *f, const struct measure *m, co
     if (count == 0)
         return false;
     if (f->kind == FIGURE_SHARE)
-        *value = (int128)histogram_within(h, m->layout, scale, f->at) * EVENT_SCALE / count;
+        *value = (int128)histogram_within(h, m->layout, f->at) * EVENT_SCALE / count;
     else
-        *value = histogram_value(m->layout, scale, histogram_rank(h, rank));
+        *value = histogram_value(m->layout, histogram_rank(h, rank));
     return true;
 }
 

@@ -9,8 +9,8 @@
 #include <xxhash.h>
 
 /* Of distributions: 2^-22 is less than half a millionth, and 2^44 millions are no int64. */
-#define INDEX_OF_NONE      (-22 * HISTOGRAM_OCTAVE)
-#define INDEX_OF_LAST      (44 * HISTOGRAM_OCTAVE)
+#define OCTAVE_OF_NONE     (-22)
+#define OCTAVE_OF_LAST     44
 #define FIRST_OF_ENTRIES   1
 #define FIRST_OF_REGISTERS 2
 
@@ -52,14 +52,24 @@ static void put_varint(struct text *out, uint64_t number)
 
 /* ---- histograms */
 
-/* Set the greatest number of each slot above 0, in units of 1/scale. */
-static void fill_ends(int64_t ends[HISTOGRAM_SLOTS], int64_t scale)
+/* The buckets of an octave: 2^schema, or less than one. */
+static long double buckets_of_octave(const struct measure *m)
 {
-    ends[0] = 0;
+    return exp2l((long double)m->layout->schema);
+}
+
+/* Set the greatest number of each slot from 0 on, in units of the field; that of the slot before if no bucket
+ * ends there. */
+static void fill_ends(int64_t ends[HISTOGRAM_SLOTS], const struct measure *m)
+{
+    ends[0] = m->layout->zero;
     for (int slot = 1; slot < HISTOGRAM_SLOTS; slot++) {
-        long double end =
-            (long double)scale * exp2l((long double)(slot - HISTOGRAM_SLOT_OF_ONE) / HISTOGRAM_OCTAVE);
-        ends[slot] = end < (long double)INT64_MAX ? (int64_t)end : INT64_MAX;
+        const long double octaves = (long double)(slot - HISTOGRAM_SLOT_OF_ONE) / HISTOGRAM_OCTAVE;
+        const long double buckets = octaves * buckets_of_octave(m);
+        long double end = (long double)field_scale(m->field) * exp2l(octaves);
+        ends[slot] = ends[slot - 1];
+        if (buckets == floorl(buckets) && end > (long double)ends[slot])
+            ends[slot] = end < (long double)INT64_MAX ? (int64_t)end : INT64_MAX;
     }
 }
 
@@ -108,14 +118,14 @@ static void pack_numbers(struct tally *numbers, size_t count, const int64_t ends
 
 /* ---- distributions */
 
-/* A number of EVENT_SCALE in the bucket (2^((index-1)/16), 2^(index/16)]; if it has none, its middle,
- * rounded. */
-static int64_t number_of(int64_t index)
+/* A number of EVENT_SCALE in the bucket of an index of the schema; if it has none, its middle, rounded. */
+static int64_t number_of(const struct measure *m, int64_t index)
 {
-    long double below = floorl(EVENT_SCALE * exp2l((long double)(index - 1) / HISTOGRAM_OCTAVE));
-    long double end = floorl(EVENT_SCALE * exp2l((long double)index / HISTOGRAM_OCTAVE));
+    const long double octave = buckets_of_octave(m);
+    long double below = floorl(EVENT_SCALE * exp2l((long double)(index - 1) / octave));
+    long double end = floorl(EVENT_SCALE * exp2l((long double)index / octave));
     if (end <= below)
-        end = roundl(EVENT_SCALE * exp2l(((long double)index - 0.5L) / HISTOGRAM_OCTAVE));
+        end = roundl(EVENT_SCALE * exp2l(((long double)index - 0.5L) / octave));
     return end < (long double)INT64_MAX ? (int64_t)end : INT64_MAX;
 }
 
@@ -129,42 +139,48 @@ static int64_t divide_down(int64_t number, int64_t by)
     return number / by - (number % by < 0);
 }
 
-/* Adds the `count` numbers of a bucket of a distribution. A bucket that is wider than a slot consists of
- * `parts` slots. The k-th number is within the first j of them if (k + 1/2) / count < j / parts. */
-static void add_bucket(struct observations *s, struct observation one, int64_t index, int64_t count,
-                       int scale, int sign)
+/* Adds the `count` numbers of a bucket of a distribution. A bucket that is wider than the histogram's
+ * consists of `parts` of them. The k-th number is within the first j of them if (k + 1/2) / count is below
+ * j / parts. */
+static void add_bucket(struct observations *s, struct observation one, const struct measure *m, int64_t index,
+                       int64_t count, int scale, int sign)
 {
-    const int64_t narrower = scale > HISTOGRAM_SCHEMA ? (int64_t)1 << (scale - HISTOGRAM_SCHEMA) : 1;
-    const int64_t parts = scale < HISTOGRAM_SCHEMA ? (int64_t)1 << (HISTOGRAM_SCHEMA - scale) : 1;
+    const int schema = m->layout->schema;
+    const int64_t narrower = scale > schema ? (int64_t)1 << (scale - schema) : 1;
+    const int64_t parts = scale < schema ? (int64_t)1 << (schema - scale) : 1;
     const int64_t first = divide_down(index, narrower) * parts;
+    const int64_t none = (int64_t)floorl(OCTAVE_OF_NONE * buckets_of_octave(m));
+    const int64_t last = (int64_t)ceill(OCTAVE_OF_LAST * buckets_of_octave(m));
     for (int64_t j = 1, done = 0; j <= parts; j++) {
-        if (first + j < INDEX_OF_NONE) /* numbers before are 0 */
-            j = INDEX_OF_NONE - first < parts ? INDEX_OF_NONE - first : parts;
-        if (first + j > INDEX_OF_LAST) /* numbers behind are too large */
+        if (first + j < none) /* numbers before are 0 */
+            j = none - first < parts ? none - first : parts;
+        if (first + j > last) /* numbers behind are too large */
             j = parts;
         int64_t within = divide_up(2 * count * j - parts, 2 * parts);
         one.count = (uint64_t)(within - done);
         done = within;
         if (one.count == 0)
             continue;
-        one.value = (uint64_t)(sign * number_of(first + j));
+        one.value = (uint64_t)(sign * number_of(m, first + j));
         observations_add(s, one);
     }
 }
 
-void observations_add_many(struct observations *s, struct observation one, const struct distribution *d)
+void observations_add_many(struct observations *s, struct observation one, const struct measure *m,
+                           const struct distribution *d)
 {
     one.value = 0;
     one.count = (uint64_t)d->zeros;
     if (d->zeros > 0)
         observations_add(s, one);
     for (int side = 0; side < DISTRIBUTION_SIDES; side++) {
-        const uint8_t *p = (const uint8_t *)d->sides[side].counts.ptr, *end = p + d->sides[side].counts.len;
+        const struct slice counts = d->sides[side].counts;
+        const uint8_t *p = (const uint8_t *)counts.ptr, *end = counts.len > 0 ? p + counts.len : p;
         uint64_t count = 0;
         for (int64_t index = d->sides[side].offset; p < end; index++) {
             p = varint_get(p, end, &count);
             if (count > 0)
-                add_bucket(s, one, index, (int64_t)count, d->scale, side == DISTRIBUTION_ABOVE_0 ? 1 : -1);
+                add_bucket(s, one, m, index, (int64_t)count, d->scale, side == DISTRIBUTION_ABOVE_0 ? 1 : -1);
         }
     }
 }
@@ -231,7 +247,7 @@ void observations_pack(const struct observations *s, const struct measure *m, in
     struct tally *values = xcalloc(s->count + 1, sizeof *values);
     struct text packed = {0};
     if (m->kind == MEASURE_HISTOGRAM)
-        fill_ends(ends, field_scale(m->field));
+        fill_ends(ends, m);
     for (size_t i = 0, count; i < s->count; i += count) {
         const uint32_t series = s->list[i].series;
         const int64_t bucket_ms = span_floor(resolution, s->list[i].time * cell_ms);

@@ -27,8 +27,10 @@ struct observations {
 
 void observations_fini(struct observations *s);
 void observations_add(struct observations *s, struct observation observation);
-/* Adds the numbers of a distribution, as numbers of the slots that they have. `one` has series and time. */
-void observations_add_many(struct observations *s, struct observation one, const struct distribution *d);
+/* Adds the numbers of a distribution to those of a histogram, as numbers of the slots that they have. `one`
+ * has series and time. */
+void observations_add_many(struct observations *s, struct observation one, const struct measure *m,
+                           const struct distribution *d);
 /* The value of a settled text. */
 uint64_t observation_of_text(struct slice text);
 /* Sorts them by series, then by time. */

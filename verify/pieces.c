@@ -93,14 +93,14 @@ bool packed_holds(enum sketch_kind kind, struct slice all, struct slice some)
 
 static void histogram_text(const struct measure *m, const struct histogram *h, char buf[PIECE_TEXT_BYTES])
 {
-    const int64_t count = histogram_count(h), scale = field_scale(m->field);
+    const int64_t count = histogram_count(h);
     char half[NUMBER_BYTES], most[NUMBER_BYTES];
     if (count == 0) {
         snprintf(buf, PIECE_TEXT_BYTES, "nothing");
         return;
     }
-    (void)number_text(histogram_value(m->layout, scale, histogram_rank(h, count - count / 2)), half);
-    (void)number_text(histogram_value(m->layout, scale, histogram_rank(h, count - count / 100)), most);
+    (void)number_text(histogram_value(m->layout, histogram_rank(h, count - count / 2)), half);
+    (void)number_text(histogram_value(m->layout, histogram_rank(h, count - count / 100)), most);
     snprintf(buf, PIECE_TEXT_BYTES, "p50 %s p99 %s of %" PRId64 " numbers", half, most, count);
 }
 

@@ -223,7 +223,7 @@ static void add_observations(struct recount *rc, const struct event *ev, uint32_
             has_it = event_has_number(ev, m->field);
             const struct distribution *many = has_it ? event_distribution(ev, m->field) : NULL;
             if (many != NULL) {
-                observations_add_many(&rc->observations[i], observation, many);
+                observations_add_many(&rc->observations[i], observation, m, many);
                 continue;
             }
             observation.value = (uint64_t)ev->number[m->field];

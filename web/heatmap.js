@@ -4,7 +4,7 @@ import { chartArea } from "./chart.js";
 import { compactText, el, show, valueText } from "./dom.js";
 import { bucketAfter, bucketName, bucketStart, ticks, windowOf } from "./range.js";
 
-const PER_OCTAVE = 16; // buckets of a histogram: they grow by 2^(1/16)
+const PER_OCTAVE = 16; // the narrowest buckets of a histogram grow by 2^(1/16)
 const ROWS_MAX = 24;
 const AXIS_PX = 20, LABEL_PX = 14; // height of the time axis; least distance of labels at the other one
 const PALEST = 0.15; // opacity of a field with the fewest events
@@ -13,13 +13,15 @@ const PALEST = 0.15; // opacity of a field with the fewest events
 let shown = { rows: [], columns: new Map(), most: 0, range: null, nowMs: 0 };
 let chosen = null; // [start in ms, row] that the pointer or the arrow keys are on
 
-// Zero has a bucket of its own. Bucket i of the others is (2^((i-1)/16), 2^(i/16)], mirrored for numbers below zero.
+// Zero has a bucket of its own. Place i of the others ends with 2^(i/16); they begin `width` places before, mirrored for numbers
+// below zero.
 function placeOf([, low, high, count]) {
-  const far = Math.max(Math.abs(low), Math.abs(high));
-  return { sign: Math.sign(Number(low) + Number(high)), i: far > 0 ? Math.round(Math.log2(far) * PER_OCTAVE) : 0, count: Number(count) };
+  const near = Math.min(Math.abs(low), Math.abs(high)), far = Math.max(Math.abs(low), Math.abs(high));
+  const sign = Math.sign(Number(low) + Number(high)), placesOf = (ratio) => Math.round(Math.log2(ratio) * PER_OCTAVE);
+  return { sign, i: far > 0 ? placesOf(far) : 0, width: sign === 0 ? 1 : placesOf(far / near), count: Number(count) };
 }
 
-// The rows of one sign, without gaps; each is `width` buckets high.
+// The rows of one sign, without gaps; each is `width` places high.
 function rowsOf(places, sign, width) {
   const at = places.filter((p) => p.sign === sign).map((p) => Math.ceil(p.i / width));
   if (at.length === 0) return [];
@@ -29,9 +31,9 @@ function rowsOf(places, sign, width) {
     low: sign === 0 ? 0 : sign > 0 ? end(row - 1) : -end(row), high: sign === 0 ? 0 : sign > 0 ? end(row) : -end(row - 1) }));
 }
 
-// As narrow rows as there may be.
+// As narrow rows of whole buckets as there may be.
 function layRows(places) {
-  for (let width = 1; ; width *= 2) {
+  for (let width = places.reduce((most, p) => Math.max(most, p.width), 1); ; width *= 2) {
     const rows = [...rowsOf(places, -1, width).reverse(), ...rowsOf(places, 0, width), ...rowsOf(places, 1, width)];
     if (rows.length <= ROWS_MAX) return { rows, width };
   }

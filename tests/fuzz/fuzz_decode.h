@@ -34,7 +34,7 @@ static inline void fuzz_check_distribution(const struct distribution *many)
     struct histogram h = {0};
     if (memory.chunk_bytes == 0)
         arena_init(&memory, (size_t)64 << 10);
-    exponential_add(&h, &memory, histogram_layout(EVENT_SCALE), many);
+    exponential_add(&h, &memory, histogram_layout(EVENT_SCALE, HISTOGRAM_SCHEMA, 0), many);
     ASSERT(histogram_count(&h) == many->count && many->count <= DISTRIBUTION_COUNT_MAX);
     arena_reset(&memory);
 }

@@ -6,9 +6,11 @@ histogram is two metrics, `m` and `m:zero`, whose samples are native histograms 
 """
 
 import collections
+import functools
 import json
 import math
 import os
+import re
 import sys
 import unittest
 import urllib.error
@@ -35,9 +37,10 @@ REPORTS = {
     "rare": (("instance", "job"), {"v": "last(value)"}),
     "api": (("instance", "job", "le"), {"s": "sum(value)"}),
     "up": ((), {"n": "count", "s": "sum(value)"}),
-    "req": (("instance", "job", "mode"), {"d": "histogram(value)"}),
+    "req": (("instance", "job", "mode"), {"d": "histogram(value)", "w": "histogram(value, schema=1)"}),
+    "calm": (("instance", "job", "mode"), {"z": "histogram(value, schema=-1, zero=0.1)"}),
 }
-HISTOGRAMS = ("req:d",)
+HISTOGRAMS = ("req:d", "req:w", "calm:z")
 TOTALS = ("cpu:s", "cpu:n", "api:s", "up:n", "up:s")
 INSTANCES = [f"demo.promlabs.com:{port}" for port in (10000, 10001, 10002)]
 
@@ -46,7 +49,8 @@ def config():
     text = "sources:\n  metrics:\n    decode: [metric]\nreports:\n"
     for name, (labels, measures) in REPORTS.items():
         text += f"  {name}:\n    by: [{', '.join(labels)}]\n    where: [name={name}]\n"
-        text += f"    measures: {{{', '.join(f'{measure}: {of}' for measure, of in measures.items())}}}\n"
+        listed = ", ".join(f'{measure}: "{of}"' for measure, of in measures.items())
+        text += f"    measures: {{{listed}}}\n"
     return text
 
 
@@ -70,6 +74,7 @@ class World:
             self.add_gauge("rare", labels, lambda _: dice.randrange(100), 0.08)
             for mode, chance in (("idle", 0.05), ("system", 0.4), ("user", 0.9)):
                 self.add_counter("req", {**labels, "mode": mode}, chance, self.size)
+                self.add_counter("calm", {**labels, "mode": mode}, chance, self.size)
         self.add_counter("up", {}, 0.1)
 
     def size(self):
@@ -103,15 +108,16 @@ class World:
             series = cells.setdefault((report, tuple(labels.items())), {})
             series.setdefault(at - at % MINUTE_S + MINUTE_S, []).append(value)
         of = {"last": lambda values: values[-1], "min": min, "max": max, "mean": lambda values: math.fsum(values) / len(values),
-              "sum": math.fsum, "count": len, "histogram": native}
+              "sum": math.fsum, "count": len}
         for (report, labels), by_minute in cells.items():
             for measure, expression in REPORTS[report][1].items():
-                name, value_of = f"{report}:{measure}", of[expression.partition("(")[0]]
+                name = f"{report}:{measure}"
+                value_of = of.get(expression.partition("(")[0]) or functools.partial(native, expression=expression)
                 found = {minute: value_of(values) for minute, values in by_minute.items()}
                 yield name, dict(labels), [(minute * 1000, value) for minute, value in found.items()]
                 every = range(self.begin_s, self.end_s + MINUTE_S, MINUTE_S)
                 if name in (*TOTALS, *HISTOGRAMS):
-                    nothing = native([]) if name in HISTOGRAMS else 0
+                    nothing = native([], expression) if name in HISTOGRAMS else 0
                     yield name + ":zero", dict(labels), [(minute * 1000, found.get(minute, nothing)) for minute in every]
                 if name in TOTALS:
                     total, grown = 0, []
@@ -130,13 +136,20 @@ def bucket_index(millionths):
     return index
 
 
-def native(values):
+def expression_of(metric):
+    report, _, measure = metric.partition(":")
+    return REPORTS[report][1][measure]
+
+
+def native(values, expression="histogram(value)"):
     """A histogram as the judge takes it."""
-    millionths = [round(value * 1e6) for value in values]
-    positive = collections.Counter(bucket_index(n) for n in millionths if n > 0)
-    negative = collections.Counter(bucket_index(-n) for n in millionths if n < 0)
-    return {"sum": sum(millionths) / 1e6, "millionths": sum(millionths), "zero": millionths.count(0), "positive": sorted(positive.items()),
-            "negative": sorted(negative.items())}
+    options = dict(re.findall(r"(\w+)=([-.\d]+)", expression))
+    schema, limit = int(options.get("schema", 4)), float(options.get("zero", 0))
+    millionths, zero, width = [round(value * 1e6) for value in values], round(limit * 1e6), 2**(4 - schema)
+    positive = collections.Counter(-(-bucket_index(n) // width) for n in millionths if n > zero)
+    negative = collections.Counter(-(-bucket_index(-n) // width) for n in millionths if n < -zero)
+    return {"sum": sum(millionths) / 1e6, "millionths": sum(millionths), "zero": sum(abs(n) <= zero for n in millionths), "schema": schema,
+            "limit": limit, "positive": sorted(positive.items()), "negative": sorted(negative.items())}
 
 
 def is_same_number(left, right, near):

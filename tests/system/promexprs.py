@@ -167,6 +167,8 @@ class Expressions:
                                  "count_over_time(({})[4m:1m])", "present_over_time(({})[4m:1m])"))
         if form.startswith("histogram_quantile") and "-" in re.sub(r"offset -|-Inf", "", inner[0]):
             form = "histogram_count({})"  # a rank among counts below 0 means nothing
+        if form.startswith(("histogram_quantile", "histogram_fraction")) and "calm" in inner[0]:
+            form = "histogram_stddev({})"  # Prometheus' zero bucket depends on what other samples of its chunk have
         return both(form, inner)
 
     # ---- vectors

@@ -6,14 +6,16 @@ in pieces by imports that die. The seed is printed; TALLYD_SEED repeats a run.
 """
 
 import collections
+import contextlib
 import json
 import math
 import re
+import sqlite3
 import time
 import unittest
 import urllib.parse
 
-from harness import DaemonCase, dice, draw_death, dying_at, failpoints
+from harness import EX_CONFIG, DaemonCase, dice, draw_death, dying_at, failpoints
 from test_otlp import BEGIN_NS, DAY_NS, as_json, pairs_of
 
 import otel  # beside kafka
@@ -21,6 +23,7 @@ import process
 
 KILLED, DELTA, CUMULATIVE = -9, 1, 2
 SCHEMA, MILLION = 4, 10**6
+WIDE = 1, 0.01  # schema and limit of zero of the report with other buckets
 MINUTE_NS = 60 * 10**9
 PATHS = ("/a", "/b", "/c")
 SPAN = "2026-01-05", "2026-01-06"
@@ -33,6 +36,7 @@ sources: {{otlp: {{path: otlp.jsonl, decode: otlp{raw}}}}}
 reports:
   pages: {{where: [name=took], by: [path], measures: {MEASURES}}}
   site: {{where: [name=took], measures: {MEASURES}{more}}}
+  wide: {{where: [name=took], measures: {{latency: "histogram(value, schema={WIDE[0]}, zero={WIDE[1]})"}}}}
 aggregate: {{batch_size: 64KiB}}
 store: {{validation: error}}
 http: {{listen: "127.0.0.1:0"}}
@@ -50,14 +54,14 @@ def draw_side(rolls, side, scale):
     return {side.offset + i: count for i, count in enumerate(side.bucket_counts) if count}
 
 
-def slots_of(counts, scale):
-    """{index of a bucket of schema 4: count}. The k-th of the n numbers of a wider bucket lies at (k + 1/2) / n of it."""
+def slots_of(counts, scale, schema=SCHEMA):
+    """{index of a bucket of the schema: count}. The k-th of the n numbers of a wider bucket lies at (k + 1/2) / n of it."""
     slots = collections.Counter()
     for index, n in counts.items():
-        if scale >= SCHEMA:
-            slots[(index >> (scale - SCHEMA)) + 1] += n
+        if scale >= schema:
+            slots[(index >> (scale - schema)) + 1] += n
             continue
-        parts, below = 2**(SCHEMA - scale), 0
+        parts, below = 2**(schema - scale), 0
         for j in range(1, parts + 1):
             within = max(0, -((parts - 2 * n * j) // (2 * parts)))  # of all k, those with (2 k + 1) parts < 2 n j
             slots[index * parts + j] += within - below
@@ -74,6 +78,8 @@ def draw_point(rolls, point, path):
     for name, side in ("buckets", point.positive), ("negative", point.negative):
         counts = draw_side(rolls, side, point.scale)
         cell.update({(name, index): count for index, count in slots_of(counts, point.scale).items()})
+        for index, count in slots_of(counts, point.scale, WIDE[0]).items():
+            cell[WIDE, "zero" if 2**(index / 2**WIDE[0]) <= WIDE[1] else (name, index * 2**(SCHEMA - WIDE[0]))] += count
         cell["count"] += sum(counts.values())
     point.count, micro = cell["count"], rolls.randrange(-10**9, 10**9) if cell["count"] else 0
     point.sum = micro / MILLION
@@ -153,7 +159,11 @@ class Histograms(DaemonCase):
                 count, total, buckets = natives[path]
                 self.assertEqual(cell["count"], count)
                 self.assertAlmostEqual(cell["sum"] / MILLION, total, 4)
-                self.assertEqual({key: n for key, n in cell.items() if n and (key == "zero" or isinstance(key, tuple))}, buckets)
+                self.assertEqual({key: n for key, n in cell.items() if n and (key == "zero" or isinstance(key[1], int))}, buckets)
+        expected = {**collections.Counter({key[1]: n for key, n in whole.items() if isinstance(key, tuple) and key[0] == WIDE and n})}
+        expected["zero"] = expected.get("zero", 0) + whole["zero"]
+        (found,) = self.native("increase(wide:latency[1d])").values()
+        self.assertEqual({key: n for key, n in expected.items() if n}, found[2])
         figures = {"points": "points", "count(latency)": "count", "total": "sum"}
         for figure, name in figures.items():
             (found,) = self.ask("site", figure).values()
@@ -184,6 +194,25 @@ class Histograms(DaemonCase):
         self.tallyd("forget", "--yes", "-c", "tallyd.yaml", "--decode", "otlp", "other.jsonl")
         self.assertIn(": 0 differences", self.tallyd("verify", "-c", "tallyd.yaml", "otlp.jsonl"))
         self.assertEqual(sum_of(cells.values())["count"], sum(self.ask("site", "count(latency)").values()))
+
+    def test_other_buckets_are_another_generation(self):
+        """The definition has them; one with the default buckets is as it always was."""
+        lines, _ = draw_lines(self.dice, 20)
+        self.write("otlp.jsonl", lines)
+        self.tallyd("import", "-q", "-c", "tallyd.yaml", "otlp.jsonl")
+        self.write("tallyd.yaml", config().replace(f"schema={WIDE[0]}".encode(), b"schema=2"))
+        self.tallyd("import", "-q", "-c", "tallyd.yaml", "otlp.jsonl", status=EX_CONFIG)
+        self.assertIn("generation: 2", self.err)
+        self.write("tallyd.yaml", self.read("tallyd.yaml").replace(b"wide: {", b"wide: {generation: 2, "))
+        self.write("otlp.jsonl", lines + lines)
+        self.tallyd("import", "-q", "-c", "tallyd.yaml", "otlp.jsonl")
+        with contextlib.closing(sqlite3.connect(self.path("tallyd.db"))) as base:
+            found = base.execute("SELECT name, generation, definition FROM report ORDER BY name, generation").fetchall()
+        self.assertEqual([("pages", 1), ("site", 1), ("wide", 1), ("wide", 2)], [row[:2] for row in found])
+        self.assertIn("measure latency histogram(value)\n", found[0][2])
+        self.assertIn("measure latency histogram(value, schema=1, zero=0.01)\n", found[2][2])
+        self.assertIn("measure latency histogram(value, schema=2, zero=0.01)\n", found[3][2])
+        self.assertIn('latency: "histogram(value, schema=2, zero=0.01)"', self.tallyd("check", "--print", "-c", "tallyd.yaml"))
 
     def test_numbers_that_an_sdk_measured(self):
         """Of the numbers themselves: counts and sums are exact, buckets too if the scale allows, and quantiles within a bucket."""

@@ -21,7 +21,7 @@ from promexprs import Expressions
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 300)
 COMPLIANCE = os.environ.get("TALLYD_COMPLIANCE")
 # Reasons for which docs/PROMETHEUS.md says that a question is refused which Prometheus answers.
-REFUSED = re.compile("expects the name of a label|is not answered here|is of gauges, and|counts, and .* does not")
+REFUSED = re.compile("expects the name of a label|is not answered here|is of gauges, and|counts, and .* does not|other options zero=")
 
 # What the compliance queries put in place of their variables.
 VARIANTS = {

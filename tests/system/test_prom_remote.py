@@ -21,7 +21,7 @@ from test_prom_judge import COMPLIANCE, ROUNDS, as_asked, compliance_queries
 def added(total, more):
     """Two histograms, as the judge takes them."""
     millionths = total["millionths"] + more["millionths"]
-    found = {"sum": millionths / 1e6, "millionths": millionths, "zero": total["zero"] + more["zero"]}
+    found = {**total, "sum": millionths / 1e6, "millionths": millionths, "zero": total["zero"] + more["zero"]}
     for side in ("positive", "negative"):
         counts = dict(total[side])
         for index, count in more[side]:
@@ -50,7 +50,7 @@ class World(promcase.World):
     @staticmethod
     def running(samples, metric):
         is_histogram = metric in HISTOGRAMS
-        total = native([]) if is_histogram else 0
+        total = native([], promcase.expression_of(metric)) if is_histogram else 0
         for at, value in samples:
             total = added(total, value) if is_histogram else total + value
             yield at, total
@@ -95,14 +95,15 @@ class Remote(PromCase):
         self.check(queries, 0, self.end - 1200, self.end - 600, 10)
 
     def test_histograms(self):
-        metric, times = HISTOGRAMS[0], (self.end - 1800, self.end - 300, 75)
+        metric, times = self.dice.choice(HISTOGRAMS), (self.end - 1800, self.end - 300, 75)
         each = f"{metric}:increase1m"
         queries = [metric, each, f'{metric}{{mode="user"}}', f"{metric} - {metric} offset 10m"]
         for over in (f"sum_over_time({each}[5m])", f"avg_over_time({each}[5m])", f"increase({metric}[7m])", f"rate({metric}[10m])",
                      f"last_over_time({metric}[1m])", f"increase({metric}[5m] anchored)"):
             queries += [over, f"sum by (mode) ({over})", f"histogram_count({over})", f"histogram_sum({over})"]
-            queries += [f"histogram_quantile({q}, {over})" for q in (0.1234, 0.9113)] + [f"histogram_fraction(0, 1, {over})"]
-        queries += [f"resets({metric}[20m])", f"changes({each}[20m])", '{__name__=~"req:d(:.*)?",mode="idle"}']
+            if metric != "calm:z":  # Prometheus' zero bucket depends on what other samples of its chunk have
+                queries += [f"histogram_quantile({q}, {over})" for q in (0.1234, 0.9113)] + [f"histogram_fraction(0, 1, {over})"]
+        queries += [f"resets({metric}[20m])", f"changes({each}[20m])", '{__name__=~"' + metric + '(:.*)?",mode="idle"}']
         self.check(queries, NEAR, *times)
 
     def test_counters_and_gauges(self):

@@ -232,12 +232,12 @@ static bool is_later(const struct sample *a, const struct sample *b)
 /* The value of the bucket that holds the number of a rank; false: absent. */
 static bool at_rank(int64_t *numbers, int64_t count, int64_t per_mille, int64_t scale, int128 *value)
 {
-    const struct histogram_layout *l = histogram_layout(scale);
+    const struct histogram_layout *l = histogram_layout(scale, HISTOGRAM_SCHEMA, 0);
     int64_t rank = (count * per_mille + 999) / 1000;
     if (count == 0)
         return false;
     qsort(numbers, (size_t)count, sizeof *numbers, order_int64s);
-    *value = histogram_value(l, scale, histogram_slot(l, numbers[rank > 1 ? rank - 1 : 0]));
+    *value = histogram_value(l, histogram_slot(l, numbers[rank > 1 ? rank - 1 : 0]));
     return true;
 }
 

@@ -307,6 +307,48 @@ static void test_dimensions_of_a_distinct_count_are_canonical(void **state)
     }
 }
 
+static void test_buckets_of_a_histogram_are_canonical(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *canonical;
+        int schema, zero; /* in units of the field */
+    } rows[] = {{"histogram(bytes)", "histogram(bytes)", 4, 0},
+                {"histogram(bytes, schema=4, zero=0)", "histogram(bytes)", 4, 0},
+                {"histogram(bytes,zero=7,schema=-4)", "histogram(bytes, schema=-4, zero=7)", -4, 7},
+                {"histogram( value , schema=3)", "histogram(value, schema=3)", 3, 0},
+                {"histogram(value, zero=1e-3)", "histogram(value, zero=0.001)", 4, 1000}};
+    static const char *const refused[][2] = {{"histogram(value, schema=5)", "schema=5"},
+                                             {"histogram(value, schema=-5)", "from -4 to 4"},
+                                             {"histogram(value, schema=1.5)", "schema=1.5"},
+                                             {"histogram(value, schema=)", "schema="},
+                                             {"histogram(value, schema=3, schema=3)", "once"},
+                                             {"histogram(value, zero=-1)", "zero=-1"},
+                                             {"histogram(bytes, zero=0.5)", "zero=0.5"},
+                                             {"histogram(value, zero=0, zero=0)", "once"},
+                                             {"histogram(value, 3)", "with \"3\""},
+                                             {"histogram(value", "quotes"},
+                                             {"histogram(path, schema=3)", "path"},
+                                             {"sum(value, schema=3)", "expected count"},
+                                             {"histogram(value, schema=99999999999)", "schema"}};
+    struct measure m = {0};
+    struct err e;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        for (int turn = 0; turn < 2; turn++) {
+            assert_true(measure_parse(&m, slice_text(turn == 0 ? rows[i].text : rows[i].canonical), &e));
+            assert_string_equal(m.expression, rows[i].canonical);
+            assert_int_equal(m.layout->schema, rows[i].schema);
+            assert_int_equal(m.layout->zero, rows[i].zero);
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        assert_false(measure_parse(&m, slice_text(refused[i][0]), &e));
+        assert_int_equal(e.code, EX_CONFIG);
+        if (strstr(e.text, refused[i][1]) == NULL)
+            fail_msg("%s: %s", refused[i][0], e.text);
+    }
+}
+
 static void test_texts_of_several_dimensions_are_told_apart(void **state)
 {
     (void)state;
@@ -373,6 +415,7 @@ int main(void)
         cmocka_unit_test(test_taking_out_is_the_inverse_of_merging),
         cmocka_unit_test(test_what_cannot_be_taken_out_is_refused),
         cmocka_unit_test(test_dimensions_of_a_distinct_count_are_canonical),
+        cmocka_unit_test(test_buckets_of_a_histogram_are_canonical),
         cmocka_unit_test(test_texts_of_several_dimensions_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

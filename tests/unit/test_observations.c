@@ -59,7 +59,7 @@ static void compare(struct dice *d, const char *expression, int count, enum span
         if (kind == SKETCH_HISTOGRAM && m.field == FIELD_VALUE && dice_roll(d, 200) == 0) {
             const struct distribution *many = distribution_any(d, &arena);
             exponential_add(&s->histogram, &arena, m.layout, many);
-            observations_add_many(&o, (struct observation){.series = series, .time = minute}, many);
+            observations_add_many(&o, (struct observation){.series = series, .time = minute}, &m, many);
             continue;
         }
         if (kind == SKETCH_HISTOGRAM)
@@ -89,7 +89,12 @@ static void compare(struct dice *d, const char *expression, int count, enum span
 static void test_packed_by_definition_as_by_the_counting_path(void **state)
 {
     (void)state;
-    static const char *const expressions[] = {"histogram(bytes)", "histogram(value)", "distinct(host)"};
+    static const char *const expressions[] = {"histogram(bytes)",
+                                              "histogram(value)",
+                                              "distinct(host)",
+                                              "histogram(bytes, schema=-3, zero=7)",
+                                              "histogram(value, schema=2)",
+                                              "histogram(value, schema=0, zero=0.25)"};
     static const int counts[] = {0, 1, 20, 2000, 3 * DISTINCT_ENTRIES_MAX, 20000};
     struct dice d = dice_new("observations");
     for (size_t i = 0; i < COUNT_OF(expressions); i++) {

@@ -43,7 +43,7 @@ static void test_calculations(void **state)
     (void)state;
     struct native_bucket first[] = {{-3, 2}, {0, 1}, {ONE, 4}},
                          second[] = {{0, 1}, {ONE + 1, 0}, {ONE + 2, 3}};
-    const struct native a = {7, 2.5, 3, first}, b = {4, 9, 3, second};
+    const struct native a = {7, 2.5, 1, 0, 3, first}, b = {4, 9, 1, 0, 3, second};
     struct natives all;
     struct budget budget;
     struct fetch fe = of_table(&all, &budget);
@@ -79,7 +79,7 @@ static void test_limit(void **state)
 {
     (void)state;
     struct native_bucket bucket = {ONE, 1};
-    const struct native h = {1, 1, 1, &bucket};
+    const struct native h = {1, 1, 1, 0, 1, &bucket};
     struct natives all;
     struct budget budget;
     struct fetch fe = of_table(&all, &budget);
@@ -109,12 +109,78 @@ static void test_bytes_of_a_remote_histogram(void **state)
                                        0x62, 0x82, 0x80, 0x80, 0x80, 0, 6,  2, /* 3, +1 */
                                        0x70, 3,                                /* a gauge */
                                        0x78, 7};                               /* at 7 ms */
-    const struct remote_histogram h = {buckets, COUNT_OF(buckets), 1.5, true};
+    const struct histogram_layout *l = histogram_layout(EVENT_SCALE, HISTOGRAM_SCHEMA, 0);
+    const struct remote_histogram h = {buckets, COUNT_OF(buckets), l, 1.5, true};
     struct text out = {0};
     assert_true(remote_add_histogram(&out, &h, 7));
     assert_int_equal(out.len, sizeof expected + 6); /* a tag and a length of five bytes */
     assert_memory_equal(out.ptr + 6, expected, sizeof expected);
     text_fini(&out);
+}
+
+/* Schema 2 and limit 0.5: buckets -1: 1, 0: 3 and 1: 4 above 0. */
+static void test_bytes_of_wide_buckets(void **state)
+{
+    (void)state;
+    static const struct histogram_bucket buckets[] = {{0, 2}, {ONE - 4, 1}, {ONE, 3}, {ONE + 4, 4}};
+    static const uint8_t expected[] = {0x08, 10,                                       /* count */
+                                       0x19, 0,    0,    0,    0,    0, 0, 0xF8, 0x3F, /* sum 1.5 */
+                                       0x20, 4,                                        /* schema 2 */
+                                       0x29, 0,    0,    0,    0,    0, 0, 0xE0, 0x3F, /* limit of zero */
+                                       0x30, 2,                                        /* zeros */
+                                       0x4A, 0x80, 0x80, 0x80, 0x80, 0,                /* none below 0 */
+                                       0x5A, 4,    0x08, 1,    0x10, 3,                /* from -1, three */
+                                       0x62, 0x83, 0x80, 0x80, 0x80, 0, 2, 4,    2,    /* 1, +2, +1 */
+                                       0x78, 7};                                       /* at 7 ms */
+    const struct histogram_layout *l = histogram_layout(EVENT_SCALE, 2, EVENT_SCALE / 2);
+    const struct remote_histogram h = {buckets, COUNT_OF(buckets), l, 1.5, false};
+    struct text out = {0};
+    assert_true(remote_add_histogram(&out, &h, 7));
+    assert_int_equal(out.len, sizeof expected + 6);
+    assert_memory_equal(out.ptr + 6, expected, sizeof expected);
+    text_fini(&out);
+}
+
+/* A sum has the wider buckets of the two; limits of zero must be the same. */
+static void test_sums_of_several_schemas(void **state)
+{
+    (void)state;
+    struct native_bucket narrow[] = {{-(ONE + 1), 1}, {0, 2}, {ONE - 3, 3}, {ONE, 4}, {ONE + 1, 5}};
+    struct native_bucket wide[] = {{0, 1}, {ONE + 4, 7}};
+    const struct native a = {15, 1, 1, 0, 5, narrow}, b = {8, 2, 4, 0, 2, wide}, c = {8, 2, 4, 0.5, 2, wide};
+    struct natives all;
+    struct budget budget;
+    struct fetch fe = of_table(&all, &budget);
+    struct text out = {0};
+    struct err e;
+    double x, y, z, sum;
+    assert_true(native_add(&fe, &a, &x, &e) && native_add(&fe, &b, &y, &e) && native_add(&fe, &c, &z, &e));
+    for (int turn = 0; turn < 2; turn++) {
+        assert_true(native_join(&fe, turn == 0 ? x : y, turn == 0 ? y : x, false, &sum, &e));
+        text_clear(&out);
+        native_write(native_of(&all, sum), &out);
+        assert_string_equal(
+            text_slice(&out).ptr,
+            "{\"count\":\"23\",\"sum\":\"3\",\"buckets\":[[1,\"-1.189207115002721\",\"-1\",\"1\"],"
+            "[3,\"0\",\"0\",\"3\"],[0,\"0.8408964152537145\",\"1\",\"7\"],"
+            "[0,\"1\",\"1.189207115002721\",\"12\"]]}");
+    }
+    assert_false(native_join(&fe, y, z, false, &sum, &e));
+    assert_non_null(strstr(e.text, "zero="));
+    text_clear(&out);
+    native_write(native_of(&all, z), &out);
+    assert_non_null(strstr(out.ptr, "[3,\"-0.5\",\"0.5\",\"1\"]"));
+    struct native_bucket beside[] = {{-(ONE - 12), 3}, {0, 1}, {ONE - 12, 2}};
+    text_clear(&out);
+    native_write(&(struct native){6, 2, 4, 0.55, 3, beside}, &out); /* buckets begin where the zeros end */
+    assert_non_null(strstr(out.ptr,
+                           "[1,\"-0.5946035575013605\",\"-0.55\",\"3\"],[3,\"-0.55\",\"0.55\",\"1\"],"
+                           "[0,\"0.55\",\"0.5946035575013605\",\"2\"]"));
+    /* Without numbers below 0 the zero bucket begins there; its numbers lie evenly in it. */
+    assert_true(native_apply(FUNCTION_HISTOGRAM_FRACTION, &c, (struct native_numbers){0, 0.25}) == 0.5 / 8);
+    assert_true(native_apply(FUNCTION_HISTOGRAM_FRACTION, &c, (struct native_numbers){-1, 0}) == 0);
+    text_fini(&out);
+    natives_fini(&all);
 }
 
 int main(void)
@@ -125,6 +191,8 @@ int main(void)
         cmocka_unit_test(test_calculations),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_bytes_of_a_remote_histogram),
+        cmocka_unit_test(test_bytes_of_wide_buckets),
+        cmocka_unit_test(test_sums_of_several_schemas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static void test_each_number_is_in_its_bucket(void **state)
 {
     (void)state;
     for (size_t s = 0; s < COUNT_OF(scales); s++) {
-        const struct histogram_layout *l = histogram_layout(scales[s]);
+        const struct histogram_layout *l = histogram_layout(scales[s], HISTOGRAM_SCHEMA, 0);
         for (int32_t slot = HISTOGRAM_SLOT_OF_ONE - 318 * (s == 1); slot + 1 < HISTOGRAM_SLOTS; slot++) {
             int64_t last = l->last[slot];
             double end = exp2((slot - HISTOGRAM_SLOT_OF_ONE) / 16.0) * (double)scales[s];
@@ -52,6 +52,37 @@ static void test_each_number_is_in_its_bucket(void **state)
     }
 }
 
+/* By any schema and limit of zero: the bucket ends at a power of 2^(2^-schema), and its numbers are nearer to
+ * its value than half its width. */
+static void test_other_buckets(void **state)
+{
+    struct dice d = dice_new("schemas");
+    (void)state;
+    for (int i = 0; i < 200000; i++) {
+        const int schema = HISTOGRAM_SCHEMA_MIN + (int)below(&d, HISTOGRAM_SCHEMA - HISTOGRAM_SCHEMA_MIN + 1);
+        const int64_t scale = scales[below(&d, 2)], zero = below(&d, 2) > 0 ? dice_roll(&d, 10) * 1000 : 0;
+        const struct histogram_layout *l = histogram_layout(scale, schema, zero),
+                                      *same = histogram_layout(scale, schema, zero);
+        const int64_t number = 1 + dice_roll(&d, (int64_t)1 << below(&d, 46));
+        const int32_t slot = histogram_slot(l, number), index = slot - HISTOGRAM_SLOT_OF_ONE;
+        assert_ptr_equal(l, same);
+        assert_int_equal(histogram_slot(l, -number), -slot);
+        if (number <= zero) {
+            assert_int_equal(slot, 0);
+            continue;
+        }
+        const double octaves = log2((double)number / (double)scale), width = exp2(-schema);
+        assert_int_equal(index % l->width, 0);
+        assert_true(octaves <= index / 16.0 + 1e-9 && octaves > index / 16.0 - width - 1e-9);
+        const double value = log2((double)histogram_value(l, slot) / EVENT_SCALE);
+        const double rounding = 1e-4 + 1.5 / (double)number;
+        assert_true(fabs(value - octaves) <= (zero == 0 ? width / 2 : width) + rounding);
+        const int32_t narrow = histogram_slot(histogram_layout(scale, HISTOGRAM_SCHEMA, 0), number);
+        assert_int_equal(histogram_widen(narrow, l->width), slot);
+        assert_int_equal(histogram_widen(-narrow, l->width), -slot);
+    }
+}
+
 /* A random number of any size below 2^bits, small ones as often as large ones. */
 static int64_t any_number(struct dice *d, int bits)
 {
@@ -63,18 +94,18 @@ static void test_no_number_is_far_from_the_value_of_its_bucket(void **state)
     (void)state;
     struct dice d = dice_new("sketch");
     for (size_t s = 0; s < COUNT_OF(scales); s++) {
-        const struct histogram_layout *l = histogram_layout(scales[s]);
+        const struct histogram_layout *l = histogram_layout(scales[s], HISTOGRAM_SCHEMA, 0);
         const int128 unit = EVENT_SCALE / scales[s];
         for (int i = 0; i < 300000; i++) {
             int64_t number = any_number(&d, 62);
-            int128 value = histogram_value(l, scales[s], histogram_slot(l, number)), exact = number * unit;
+            int128 value = histogram_value(l, histogram_slot(l, number)), exact = number * unit;
             int128 off = value > exact ? value - exact : exact - value;
             if (off * 2000 > exact * 44 + (unit > 1 ? 0 : 1000))
                 fail_msg("%lld/%lld counts as %lld", (long long)number, (long long)scales[s],
                          (long long)value);
         }
         for (int64_t number = 0; number <= 16; number++)
-            assert_true(histogram_value(l, scales[s], histogram_slot(l, number)) == number * unit);
+            assert_true(histogram_value(l, histogram_slot(l, number)) == number * unit);
     }
 }
 
@@ -112,16 +143,16 @@ static void check_within(const struct histogram *h, const struct histogram_layou
             less += sorted[i] <= limit - slack;
             more += sorted[i] <= limit + slack;
         }
-        assert_in_range(histogram_within(h, l, EVENT_SCALE, limit), less, more);
+        assert_in_range(histogram_within(h, l, limit), less, more);
     }
-    assert_int_equal(histogram_within(h, l, EVENT_SCALE, llabs(sorted[count - 1]) * 2 + 100), count);
+    assert_int_equal(histogram_within(h, l, llabs(sorted[count - 1]) * 2 + 100), count);
 }
 
 static void test_quantiles_are_within_two_percent(void **state)
 {
     static const int64_t per_mille[] = {10, 50, 250, 500, 750, 900, 950, 990, 999};
     static int64_t numbers[NUMBERS_MAX];
-    const struct histogram_layout *l = histogram_layout(EVENT_SCALE);
+    const struct histogram_layout *l = histogram_layout(EVENT_SCALE, HISTOGRAM_SCHEMA, 0);
     struct dice d = dice_new("sketch");
     struct arena arena;
     (void)state;
@@ -137,7 +168,7 @@ static void test_quantiles_are_within_two_percent(void **state)
             assert_int_equal(histogram_count(&h), count);
             for (size_t q = 0; q < COUNT_OF(per_mille); q++) {
                 int64_t rank = ((int64_t)count * per_mille[q] + 999) / 1000, exact = numbers[rank - 1];
-                int64_t value = (int64_t)histogram_value(l, EVENT_SCALE, histogram_rank(&h, rank));
+                int64_t value = (int64_t)histogram_value(l, histogram_rank(&h, rank));
                 if (llabs(value - exact) * 1000 > llabs(exact) * 22 + 500)
                     fail_msg("shape %d: %lld instead of %lld", shape, (long long)value, (long long)exact);
             }
@@ -200,7 +231,9 @@ static void add_to(enum sketch_kind kind, union sketch *s, struct arena *arena, 
 {
     if (kind == SKETCH_HISTOGRAM)
         histogram_add(&s->histogram, arena,
-                      histogram_slot(histogram_layout(1), (int64_t)(hash_of(event) >> (24 + event % 36))), 1);
+                      histogram_slot(histogram_layout(1, HISTOGRAM_SCHEMA, 0),
+                                     (int64_t)(hash_of(event) >> (24 + event % 36))),
+                      1);
     else
         distinct_add(&s->distinct, arena, hash_of(event));
 }
@@ -402,6 +435,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_number_is_in_its_bucket),
+        cmocka_unit_test(test_other_buckets),
         cmocka_unit_test(test_no_number_is_far_from_the_value_of_its_bucket),
         cmocka_unit_test(test_quantiles_are_within_two_percent),
         cmocka_unit_test(test_few_texts_are_counted_exactly),

@@ -4,8 +4,8 @@
 //	promjudge SAMPLES    each line: ["metric",{"label":"value"},[[ms,value],…]]
 //	promjudge URL        of remote_read
 //
-// A value is a number, or a native histogram of schema 4: {"sum":1.5,"zero":1,"positive":[[index,count],…],
-// "negative":[…]}, indexes ascending.
+// A value is a number, or a native histogram: {"sum":1.5,"zero":1,"schema":4,"limit":0,"positive":[[index,count],…],
+// "negative":[…]}, indexes ascending; "limit": numbers up to it count as zero.
 // A question is a line {"query","start","end","step"} in ms, step 0: an instant. Its answer is a line
 // {"type":"matrix","result":[{"metric":{},"values":[[ms,"1"],…],"histograms":[[ms,{…}],…]}]} or {"error":"…"}. A
 // histogram is as in Prometheus' API.
@@ -73,6 +73,8 @@ type sample struct {
 type lineHistogram struct {
 	Sum                float64
 	Zero               uint64
+	Schema             int32
+	Limit              float64
 	Positive, Negative [][2]int64
 }
 
@@ -92,7 +94,7 @@ func buckets(of [][2]int64) (spans []histogram.Span, deltas []int64, count uint6
 }
 
 func (l lineHistogram) native() *histogram.Histogram {
-	h := &histogram.Histogram{CounterResetHint: histogram.GaugeType, Schema: 4, Sum: l.Sum, ZeroCount: l.Zero}
+	h := &histogram.Histogram{CounterResetHint: histogram.GaugeType, Schema: l.Schema, Sum: l.Sum, ZeroCount: l.Zero, ZeroThreshold: l.Limit}
 	var positive, negative uint64
 	h.PositiveSpans, h.PositiveBuckets, positive = buckets(l.Positive)
 	h.NegativeSpans, h.NegativeBuckets, negative = buckets(l.Negative)
