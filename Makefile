@@ -260,7 +260,7 @@ check: deps all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## install w
 	@tests/run.py --timeout=300 $(call system,$(CHECK_TESTS)) $(call unit_runs) $(RUN_RULES)
 
 # Under AddressSanitizer the fuzz targets try the kept inputs before others, so these are not replayed besides.
-check-all: deps servers all $(UNIT_BUILD) build/traffic $(PRELOADED) $(FIGURES) ## all that can be tested, under every sanitizer: half an hour
+check-all: deps servers all $(UNIT_BUILD) build/traffic build/bench_sketch $(PRELOADED) $(FIGURES) ## all that can be tested, under every sanitizer: half an hour
 	@$(MAKE) FLAVOUR=asan CC=$(CLANG) all $(UNIT_TESTS:%=build/asan/%) fuzz-build
 	@$(MAKE) FLAVOUR=tsan CC=$(CLANG) all threaded-build
 	@$(MAKE) FLAVOUR=arm64 all portable-build
@@ -399,6 +399,9 @@ bench-fields: all build/traffic build/bench_derived ## measure what derived fiel
 
 bench-parsers: all ## compare with independent parsers, and with the logs in LOGS=folder if that is given, into the same file
 	@python3 bench/parsers.py $(if $(LOGS),--logs $(LOGS))
+
+bench-judges: all build/bench_sketch ## judge histograms and distinct counts by ClickHouse, DataSketches, DDSketch and postgresql-hll, into the same file
+	@python3 bench/judges.py
 
 bench-sketches: all build/traffic build/bench_hot ## measure what histograms and distinct counts cost, into the same file
 	@python3 bench/sketches.py

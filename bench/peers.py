@@ -52,8 +52,9 @@ class ClickHouse:
     """ClickHouse local, by the Python package chdb in an environment of its own. The time that counts is that of the
     query alone, without the start of Python and the library: what is best for the peer."""
 
-    def __init__(self, form, cache):
-        self.name = f"ClickHouse, {form}"
+    def __init__(self, form, cache, more=()):
+        """`more`: further columns of its query, which are calculated, too."""
+        self.name, self.more = f"ClickHouse, {form}", more
         self.python = os.path.join(cache, "chdb-venv", "bin", "python")
         self.sql = os.path.join(PEERS, f"clickhouse_{form}.sql")
         self.why_not = self._install(cache)
@@ -78,7 +79,7 @@ class ClickHouse:
         return [self.python, os.path.join(PEERS, "clickhouse.py"), self.sql, log]
 
     def count(self, log):
-        done = measure.run(self._argv(log))
+        done = measure.run(self._argv(log) + (["--with", ",".join(self.more)] if self.more else []))
         answer = json.loads(done.out)
         self.version = answer["version"]
         self.whole_s.append(done.wall_s)

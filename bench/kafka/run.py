@@ -36,7 +36,8 @@ PARTITIONS = 4
 COUNT_S_MAX = 600  # of one round
 POLL_S = 0.02
 RESTARTS = 10
-BOUND_MIB, BOUND_RATIO, BOUND_AGE_S, BOUND_RESTART_S = 400, 0.7, 1.5, 1.0
+BOUND_MIB, BOUND_RATIO, BOUND_SKETCHES, BOUND_AGE_S, BOUND_RESTART_S = 400, 0.7, 0.6, 1.5, 1.0
+SKETCHES = ", measures: {hits: count, bytes: sum(bytes), sizes: histogram(bytes), hosts: distinct(host)}"
 NAME = "bench-kafka"
 say = functools.partial(measure.say, NAME)
 
@@ -52,13 +53,13 @@ def parse_arguments():
 
 
 class Daemon(daemon.Daemon):
-    def __init__(self, build, work, address, topic, name, more=""):
+    def __init__(self, build, work, address, topic, name, more="", measures=""):
         self.topic = topic
         age = "  age: {by: [slot]}\n" if more else ""
         super().__init__(build, os.path.join(work, name),
                          f'kafka: {{brokers: "{address}", group: bench-{name}}}\n'
                          f"sources:\n  {topic}: {{type: kafka, decode: [combined]{more}}}\n"
-                         f"aggregate: {{flush: 1s}}\nreports:\n  site: {{}}\n  pages: {{by: [path]}}\n{age}")
+                         f"aggregate: {{flush: 1s}}\nreports:\n  site: {{}}\n  pages: {{by: [path]{measures}}}\n{age}")
 
     def start(self, stdin=subprocess.DEVNULL):
         self.begun = time.monotonic()
@@ -111,8 +112,8 @@ class Daemon(daemon.Daemon):
 class Runs:
     """Messages a second of the bare consumer and of the daemon on one topic."""
 
-    def __init__(self, topic):
-        self.topic = topic
+    def __init__(self, topic, measures=""):
+        self.topic, self.measures = topic, measures
         self.bare, self.daemon, self.cpu_s, self.anon_mib, self.batch = [], [], [], [], []
 
     def ratio(self):
@@ -136,7 +137,8 @@ def run_bare(build, address, topic, messages, *options):
 
 
 def run_daemon(build, work, address, runs, messages):
-    tallyd = Daemon(build, work, address, runs.topic, f"{runs.topic}-store")
+    name = f"{runs.topic}-{'sketches' if runs.measures else 'store'}"
+    tallyd = Daemon(build, work, address, runs.topic, name, measures=runs.measures)
     measure.settle()
     tallyd.start()
     try:
@@ -287,18 +289,19 @@ def row(figure, least, value, reached):
     return [figure, least, value, "reached" if reached else "**missed**"]
 
 
-def ratio_row(figure, runs):
+def ratio_row(figure, runs, bound=BOUND_RATIO):
     ratio = runs.ratio()
     rates = f"{statistics.median(runs.daemon):,.0f} of {statistics.median(runs.bare):,.0f} messages/s"
-    return row(figure, f"≥ {BOUND_RATIO} ×", f"{ratio:.2f} × ({rates})", ratio >= BOUND_RATIO)
+    return row(figure, f"≥ {bound} ×", f"{ratio:.2f} × ({rates})", ratio >= bound)
 
 
-def figures(plain, packed, age, restarts):
+def figures(plain, packed, sketched, age, restarts):
     rows = [["figure", "at least", "measured", "verdict"],
             ratio_row("daemon, Kafka → durable SQLite, against a bare C consumer", plain),
             row("peak anonymous memory (`RssAnon`) in that run", f"≤ {BOUND_MIB} MiB", f"{max(plain.anon_mib):.0f} MiB",
                 max(plain.anon_mib) <= BOUND_MIB),
-            ratio_row("the same with zstd-compressed messages", packed)]
+            ratio_row("the same with zstd-compressed messages", packed),
+            ratio_row("the first with `histogram(bytes)` and `distinct(host)` by path", sketched, BOUND_SKETCHES)]
     if age[0]:
         p99_s = percentile(age[0][0], 0.99) / 1000
         rows.append(row("age of an event when a query first sees it, p99", f"≤ {BOUND_AGE_S} s", f"{p99_s:.2f} s",
@@ -332,12 +335,12 @@ def beside(plain, packed, messages, age, restarts):
     return rows
 
 
-def report(arguments, work, plain, packed, age, restarts, wrong):
+def report(arguments, work, plain, packed, sketched, age, restarts, wrong):
     about = (("SQLite", measure.library("sqlite3")), ("librdkafka", measure.library("rdkafka")),
              ("Apache Kafka", f"{kafka.VERSION}, one node on this machine"), ("Java", measure.first_line("java", "-version")))
     equal = f"Every run counted {arguments.messages:,} messages, and `tallyd verify` found no difference."
     return f"""
-{measure.table(figures(plain, packed, age, restarts))}
+{measure.table(figures(plain, packed, sketched, age, restarts))}
 
 Combined lines of 212 bytes over 100,000 paths, {PARTITIONS} partitions, {arguments.messages:,} messages in each topic; medians of
 {arguments.rounds} rounds, bare consumer and daemon in turn, each from its start to its last message; the daemon's are then durable.
@@ -356,7 +359,8 @@ answer to a question asked every 20 ms first counted it.
 def measure_all(arguments, work, broker):
     """The faults, and the text."""
     build, messages = arguments.build, arguments.messages
-    plain, packed = Runs("plain"), Runs("packed")
+    plain, packed, sketched = Runs("plain"), Runs("packed"), Runs("plain", SKETCHES)
+    sketched.bare = plain.bare
     for runs, codec in ((plain, "none"), (packed, "zstd")):
         say(f"filling the topic {runs.topic}")
         load(build, broker, runs.topic, messages, codec)
@@ -371,11 +375,15 @@ def measure_all(arguments, work, broker):
                 f"messages/s; {runs.anon_mib[-1]:.0f} MiB")
             if number == arguments.rounds:
                 wrong += compare(tallyd, messages)
+        tallyd = run_daemon(build, work, broker.address, sketched, messages)
+        say(f"plain, with sketches: daemon {sketched.daemon[-1]:,.0f} messages/s; {sketched.anon_mib[-1]:.0f} MiB")
+        if number == arguments.rounds:
+            wrong += compare(tallyd, messages)
     say("the age of events")
     age = attempt(measure_age, build, work, broker, arguments.rate, arguments.seconds)
     say("restarts")
     restarts = attempt(measure_restarts, build, work, broker, arguments.rate)
-    return wrong, report(arguments, work, plain, packed, age, restarts, wrong)
+    return wrong, report(arguments, work, plain, packed, sketched, age, restarts, wrong)
 
 
 def run_all(arguments, work):

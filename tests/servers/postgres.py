@@ -65,10 +65,10 @@ def mirror():
     raise Missing(f"apt has no mirror of Debian in /etc/apt from which to get {PACKAGE}")
 
 
-def get_packages(part):
-    """Packages of the other release, by apt, with lists and a status of its own, in which nothing is installed."""
+def get_packages(part, package=PACKAGE):
+    """A package of the other release and what it needs, by apt, with lists and a status of its own, in which nothing is installed."""
     if not shutil.which("apt-get") or not os.path.exists(KEYRING):
-        raise Missing(f"{PACKAGE} comes from Debian: apt-get or {KEYRING} is missing (package debian-archive-keyring)")
+        raise Missing(f"{package} comes from Debian: apt-get or {KEYRING} is missing (package debian-archive-keyring)")
     apt = os.path.join(part, "apt")
     for name in "lists/partial", "archives/partial":
         os.makedirs(os.path.join(apt, name))
@@ -82,16 +82,14 @@ def get_packages(part):
                    "Dir::Etc::PreferencesParts=-", "APT::Sandbox::User=", "Debug::NoLocking=true"):
         command += ["-o", option]
     run([*command, "update"], f"reading the lists of Debian {RELEASE}", DOWNLOAD_S)
-    run([*command, "--download-only", "install", PACKAGE], f"getting {PACKAGE} of Debian {RELEASE}", DOWNLOAD_S)
-    for package in sorted(glob.glob(f"{apt}/archives/*.deb")):
-        run(["dpkg-deb", "--extract", package, part], f"unpacking {os.path.basename(package)}", STEP_S)
+    run([*command, "--download-only", "install", package], f"getting {package} of Debian {RELEASE}", DOWNLOAD_S)
+    for archive in sorted(glob.glob(f"{apt}/archives/*.deb")):
+        run(["dpkg-deb", "--extract", archive, part], f"unpacking {os.path.basename(archive)}", STEP_S)
     shutil.rmtree(apt)
 
 
 def make_runnable(part):
     """Do the work of the packages' scripts, and of the loader."""
-    extensions = os.path.join(part, "usr", "share", "postgresql", "18", "extension")
-    os.symlink("postgis-3.control", os.path.join(extensions, "postgis.control"))
     loaders = glob.glob(f"{part}/usr/lib/*/ld-linux*.so.*")
     if len(loaders) != 1:
         raise Missing(f"found {len(loaders)} loaders of the C library in {part}, expected one")
@@ -122,6 +120,8 @@ def give(directory):
 
 def make_data(part):
     """Make the files that each server begins with: a database that has the extension."""
+    extensions = os.path.join(part, "usr", "share", "postgresql", "18", "extension")
+    os.symlink("postgis-3.control", os.path.join(extensions, "postgis.control"))
     data = os.path.join(part, "data")
     os.mkdir(data, 0o700)
     give(data)
