@@ -140,6 +140,16 @@ static bool check_before(struct sqlite_store *st, enum store_mode mode, struct e
     return sqlite_check_log(st, mode, e);
 }
 
+/* Empties a log that a crash left: after a second crash, frames behind its end would look like damage. If a
+ * reader still needs it, it stays. */
+static bool empty_log(struct sqlite_store *st, struct err *e)
+{
+    sqlite3_busy_timeout(st->db, 0);
+    bool good = sqlite_execute(st, "PRAGMA wal_checkpoint(TRUNCATE)", "opening", e);
+    sqlite3_busy_timeout(st->db, BUSY_MS);
+    return good;
+}
+
 bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err *e)
 {
     if (!check_before(st, mode, e))
@@ -171,6 +181,8 @@ bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err 
              "PRAGMA wal_autocheckpoint=8192; PRAGMA journal_size_limit=67108864; PRAGMA temp_store=MEMORY;",
              is_new ? "PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL;" : "", SQLITE_WRITER_CACHE_KIB);
     if (!sqlite_execute(st, pragmas, "opening", e))
+        return false;
+    if (!is_new && !empty_log(st, e))
         return false;
     if (!is_new)
         return (!st->is_unsealed || sqlite_seal(st, e)) && add_tables(st, "adding tables", e);

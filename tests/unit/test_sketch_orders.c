@@ -320,8 +320,6 @@ static uint64_t play(struct game *g)
             unlink_store(g->paths[g->here]);
             g->here = !g->here;
             g->crashed = false;
-            open_writer(g); /* it and the next one close: so each crash begins with an empty log */
-            close_writer(g);
             open_writer(g);
         }
     }
