@@ -68,7 +68,7 @@ static inline void add_numbers(const struct run *run, enum measure_kind kind)
         else
             value[0] = value_add(value[0], number);
         if (kind != MEASURE_SUM)
-            value[1]++;
+            value[1] = value_add(value[1], 1);
         if (kind == MEASURE_HISTOGRAM)
             histogram_add(&sketch_of(p, sketch)->histogram, run->mx->memory,
                           histogram_slot(m->layout, number), 1);

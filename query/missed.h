@@ -21,10 +21,10 @@
 #define MISSED_CACHE_MS   10000 /* a cached finding is used for so long */
 #define MISSED_CACHE_SIZE 32    /* reports in the cache; further ones replace the oldest */
 
-/* Records that the report did not count. */
 /* The times at which an answer has no events, as far as that may be due to missed records. */
 enum missed_where { MISSED_NOWHERE, MISSED_AT_END, MISSED_BEFORE };
 
+/* Records that the report did not count. */
 struct missed {
     size_t sources;               /* 0: it counted all */
     int64_t offsets;              /* bytes of files, or records of topics */

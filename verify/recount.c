@@ -164,7 +164,7 @@ static void add_number(const struct measure *m, int64_t *columns, const struct e
         break;
     case MEASURE_MEAN:
     case MEASURE_HISTOGRAM:
-        columns[is_decimal ? 2 : 1] += count * times;
+        columns[is_decimal ? 2 : 1] = value_add(columns[is_decimal ? 2 : 1], count * times);
         /* fall through */
     case MEASURE_SUM:
         if (is_decimal)

@@ -328,14 +328,19 @@ static bool take_part(struct reading *r, const struct member *m)
     return true;
 }
 
-/* Writes a count of a packed list. */
+/* Writes a count of a packed list. Its varint is no longer than its text: so a negative number is none. */
 static bool take_count(struct reading *r)
 {
+    const char *begun = r->p;
     uint64_t count;
-    bool good = take_whole(r, &count);
-    if (good)
-        write_varint(r, count);
-    return good;
+    if (!take_whole(r, &count))
+        return false;
+    if (count > INT64_MAX) {
+        r->p = begun;
+        return false;
+    }
+    write_varint(r, count);
+    return true;
 }
 
 static bool take_list(struct reading *r, const struct member *m)

@@ -274,7 +274,9 @@ static enum reject_reason put_distribution(struct otlp *o, struct event *ev)
     d->has_max = read_limit(o->values[VALUE_MAX], &d->max);
     ev->distribution = d;
     ev->numeric |= (uint64_t)1 << FIELD_VALUE;
-    return otlp_buckets_read(&o->buckets, o->memory, d);
+    enum reject_reason reason = otlp_buckets_read(&o->buckets, o->memory, d);
+    bool is_odd = d->count == 0 && ev->number[FIELD_VALUE] != 0; /* without numbers there is no sum */
+    return reason == REJECT_COUNT && is_odd ? REJECT_OTLP : reason;
 }
 
 enum otlp_result otlp_value(struct otlp *o, struct event *ev, struct reject *why)

@@ -26,6 +26,7 @@ struct splicer {
     struct entry *entries;
     size_t entry_count, entry_capacity;
     int64_t events, other; /* that the report had by itself, in months that are stored */
+    bool was_taken;        /* the report has counts of a third one */
     struct err *e;
 };
 
@@ -93,6 +94,28 @@ static bool check_edge(const struct splicer *k, const char *what, int64_t at_ms)
                    what, civil_iso(at_ms, iso), span_name(s), span_name(s));
 }
 
+static bool note_taken(void *context, const char *source, const char *partition, const char *report,
+                       const char *entry, int64_t value)
+{
+    struct splicer *k = context;
+    (void)source, (void)partition, (void)value;
+    k->was_taken |= strcmp(report, k->by->name) == 0 && strncmp(entry, "kept.", strlen("kept.")) == 0;
+    return true;
+}
+
+/* The books tell one report's other counts apart, not those of a report that has some of a third one. */
+static bool check_whole(struct splicer *k)
+{
+    if (!store_books(k->s->from, note_taken, k, k->e))
+        return false;
+    return !k->was_taken ||
+           err_set(
+               k->e, EX_CONFIG,
+               "%s took another report's place for a range of times, so it has counts of that: backfill a "
+               "new report, and let that one take the place",
+               k->by->name);
+}
+
 static bool refuse_lacking(const struct splicer *k, const struct report *r, const struct report *other,
                            const struct backfill_stretch *s, const char *hint)
 {
@@ -102,6 +125,25 @@ static bool refuse_lacking(const struct splicer *k, const struct report *r, cons
     return err_set(k->e, EX_NOINPUT, "%s lacks %s%s%s, offsets %s to %s, which %s counted: %s", r->name,
                    is_topic ? range->source : range->label, is_topic ? "/" : "", range->partition,
                    units_number(s->from, from), units_number(s->to, to), other->name, hint);
+}
+
+/* Of offsets that the other report lacks: did the report count events of times outside the range? */
+static bool lacks_filled(const struct splicer *k, struct backfill_stretch *found)
+{
+    for (size_t i = 0; i < k->new.stretch_count; i++) {
+        const struct backfill_stretch *n = &k->new.stretches[i];
+        bool is_outside = false;
+        for (size_t w = 0; w < n->without_count; w++) {
+            const struct backfill_times *filled = &k->new.times[n->without + w];
+            is_outside |= filled->from_ms < k->s->times.from_ms || filled->to_ms > k->s->times.to_ms;
+        }
+        for (size_t o = 0; is_outside && o < k->old.stretch_count; o++) {
+            *found = k->old.stretches[o];
+            if (found->position == n->position && found->from < n->to && n->from < found->to)
+                return true;
+        }
+    }
+    return false;
 }
 
 /* Make the plans, and compare them. */
@@ -117,8 +159,10 @@ static bool check_plans(struct splicer *k)
         return refuse_lacking(
             k, k->by, k->report, &lacking,
             "run `tallyd backfill` with the same range first, or give --force if they are nowhere any more");
-    if (backfill_lacks(&k->old, &k->new, true, &lacking))
-        return refuse_lacking(k, k->report, k->by, &lacking, "events of other times would be lost");
+    if (backfill_lacks(&k->old, &k->new, true, &lacking) || lacks_filled(k, &lacking))
+        return refuse_lacking(k, k->report, k->by, &lacking,
+                              "events of other times would be lost: give a range that has them, or run "
+                              "`tallyd backfill` for both");
     return true;
 }
 
@@ -276,8 +320,8 @@ bool store_splice(const struct store_splicing *s, struct store_replaced *done, s
 {
     struct splicer k = {
         .s = s, .by = &s->from->reports[s->by], .report = &s->from->reports[s->report], .e = e};
-    bool good = check_shape(&k) && find_watermarks(&k) && check_edge(&k, "--from", s->times.from_ms) &&
-                check_edge(&k, "--to", s->times.to_ms) &&
+    bool good = check_shape(&k) && check_whole(&k) && find_watermarks(&k) &&
+                check_edge(&k, "--from", s->times.from_ms) && check_edge(&k, "--to", s->times.to_ms) &&
                 store_splice_begin(s->to, k.report->name, &k.watermarks, e) && check_plans(&k) &&
                 note_sources(&k) && note_times(&k) && find_own(&k) && copy_counts(&k) && end(&k, done);
     backfill_plan_fini(&k.old);

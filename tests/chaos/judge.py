@@ -16,6 +16,7 @@ UNPROVEN = re.compile(r"^level=(?:warn|error).*(?:topic_unproven|stored_unproven
 REFUSED = re.compile(r"^level=warn event=raw_refused .*another event has this _id", re.M)
 MINUTE_S, HOUR_S = 60, 3600
 ONE_IN = 3  # of the report `some`
+EXACT_MAX = 600  # texts that a distinct count tells apart, but for a pair of 26 equal bits
 SLOTS_A_PLACE = 32  # buckets of a histogram from one power of BASE to the next
 KEPT_HOURS = 39 * 24  # fewer than the reports of stores.py keep
 EXACT, TOLD, SILENT = "exact", "told", "SILENT"
@@ -223,7 +224,7 @@ def judge_sketches(store, counted, verdict):
         found = [round(share[segment] * hits[segment]) for share in shares]
         if (hits[segment], found) != (of.total(), expected):
             off.append(f"{segment}: {hits[segment]} hits, {found}, expected {of.total()}, {expected}")
-        if abs(different[segment] - len(paths[segment])) > 0.08 * len(paths[segment]):
+        if abs(different[segment] - len(paths[segment])) > (1 if len(paths[segment]) <= EXACT_MAX else 0.08 * len(paths[segment])):
             off.append(f"{segment}: about {different[segment]} paths, expected {len(paths[segment])}")
     wanted = {segment: {place * SLOTS_A_PLACE: count for place, count in of.items()} for segment, of in places.items()}
     off += [f"{kind}: {found}, expected {wanted}" for kind, found in store.buckets().items() if found != wanted]

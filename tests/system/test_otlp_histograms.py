@@ -256,7 +256,7 @@ class Histograms(DaemonCase):
     def test_broken_and_cumulative_ones_are_rejects(self):
         def point(**more):
             return {"timeUnixNano": str(BEGIN_NS), "count": 2, "sum": 1, "scale": 3, "positive": {"bucketCounts": [1, 1]}, **more}
-        points = {"otlp": [point(count=3), point(scale=21), point(zeroCount=1)], "number": [point(positive={"offset": 320, "bucketCounts": [2]})],
+        points = {"otlp": [point(count=3), point(scale=21), point(zeroCount=1), point(count=0, positive={})], "number": [point(positive={"offset": 320, "bucketCounts": [2]})],
                   "member": [{key: value for key, value in point().items() if key != "sum"}]}
         data = [{"aggregationTemporality": DELTA, "dataPoints": sum(points.values(), [])},
                 {"aggregationTemporality": CUMULATIVE, "dataPoints": [point()]}]

@@ -230,6 +230,29 @@ class Range(BackfillCase):
         self.tallied("forget", "a.log", config="taken.yaml", status=EX_UNAVAILABLE)
         self.assertNotEqual(before, self.figures())
 
+    def test_what_only_the_new_one_has_is_not_dropped(self):
+        """Of a file that the old one lacks, the new one has more times than it takes."""
+        self.count_both()
+        self.write("site.yaml", b"reports: {site: {}}\n")
+        self.count("c.log", log(self.dice, 500, (0, self.DAYS), paths=50), "site.yaml")
+        wide, narrow = (60 * 24 * 2, 60 * 24 * 8), (60 * 24 * 3, 60 * 24 * 6)
+        self.tallied("backfill", "again", *self.times(wide), config="both.yaml")
+        self.take(narrow, status=EX_NOINPUT)
+        self.assertIn("errors lacks", self.err)
+        self.take(wide)
+        self.tallied("verify", "--store-only")
+
+    def test_what_was_taken_takes_no_other_place(self):
+        self.count_both()
+        span = (60 * 24 * 3, 60 * 24 * 6)
+        self.tallied("backfill", "again", *self.times(span), config="both.yaml")
+        self.take(span)
+        self.write("third.yaml", self.read("taken.yaml").replace(b"errors: {", b"third: " + self.RIGHT + b"}, errors: {"))
+        self.append("a.log", log(self.dice, 10, (0, self.DAYS)))
+        self.tallied("import", "-q", "a.log", config="third.yaml")
+        self.tallied("backfill", "errors", "--take", "third", *self.times(span), "--force", config="third.yaml", status=EX_CONFIG)
+        self.assertIn("took another report's place", self.err)
+
     def test_ends_within_what_has_expired(self):
         keep = b", keep: {minute: 1d, hour: 3d}"
         for name in "wrong.yaml", "both.yaml":
