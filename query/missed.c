@@ -74,7 +74,8 @@ static bool add_up(struct store *st, size_t report, struct missed *missed, struc
     *missed = (struct missed){0};
     bool good = backfill_plan(&plan, st, report, NULL, e);
     const struct backfill_stretch *last = NULL;
-    missed->is_behind = good && plan.is_behind;
+    /* Elsewhere positions may be ahead of the books, and daemons with other reports may count beside. */
+    missed->is_behind = good && plan.is_behind && st->reader->moment == NULL;
     for (size_t i = 0; good && i < plan.stretch_count; i++) {
         const struct backfill_stretch *s = &plan.stretches[i];
         if (s->begun > 0)

@@ -28,7 +28,7 @@ enum missed_where { MISSED_NOWHERE, MISSED_AT_END, MISSED_BEFORE };
 struct missed {
     size_t sources;               /* 0: it counted all */
     int64_t offsets;              /* bytes of files, or records of topics */
-    bool is_behind;               /* these include the newest: it counts no more */
+    bool is_behind;               /* these include the newest: it counts no more. Only in an embedded store */
     struct backfill_times filled; /* all events of these times were counted nevertheless; 0: there are none */
 };
 
