@@ -243,6 +243,8 @@ def judge_sample(store, sources, counted, verdict):
         for one, (partition, offset) in source.places().items():
             if counted[one] and samplecase.draws(samplecase.salt(names[0], partition), offset, ONE_IN):
                 expected[one[0]] += ONE_IN * counted[one]
+    if not judged:
+        print("some: no source could be judged")
     answer = store.query("some", "--top", "100000", measure="hits")
     found = {row["path"]: int(row["hits"]) for row in answer.rows if row["path"].startswith(tuple(judged))}
     if answer.error or found != {path: hits for path, hits in expected.items() if hits}:

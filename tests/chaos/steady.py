@@ -38,7 +38,9 @@ class Steady:
     verdict: object
 
     def is_exact(self):
-        return self.verdict.is_good() and self.present == self.counted and self.doubled == 0 and (self.told == 0 or self.gone > 0)
+        """With more than a twentieth gone, the judge did not find the copies."""
+        return (self.verdict.is_good() and 20 * self.gone < self.written and self.present == self.counted and self.doubled == 0
+                and (self.told == 0 or self.gone > 0))
 
     def row(self):
         return (f"{self.rotations}", f"{self.rate:,.0f}", *(f"{n:,}" for n in (self.written, self.gone, self.present, self.counted,
