@@ -141,13 +141,13 @@ static bool check_before(struct sqlite_store *st, enum store_mode mode, struct e
 }
 
 /* Empties a log that a crash left: after a second crash, frames behind its end would look like damage. If a
- * reader still needs it, it stays. */
-static bool empty_log(struct sqlite_store *st, struct err *e)
+ * reader still needs it, or the disk refuses, it stays: then the next write says why. */
+static void empty_log(struct sqlite_store *st)
 {
+    struct err ignored;
     sqlite3_busy_timeout(st->db, 0);
-    bool good = sqlite_execute(st, "PRAGMA wal_checkpoint(TRUNCATE)", "opening", e);
+    (void)!sqlite_execute(st, "PRAGMA wal_checkpoint(TRUNCATE)", "opening", &ignored);
     sqlite3_busy_timeout(st->db, BUSY_MS);
-    return good;
 }
 
 bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err *e)
@@ -182,10 +182,10 @@ bool sqlite_open_file(struct sqlite_store *st, enum store_mode mode, struct err 
              is_new ? "PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL;" : "", SQLITE_WRITER_CACHE_KIB);
     if (!sqlite_execute(st, pragmas, "opening", e))
         return false;
-    if (!is_new && !empty_log(st, e))
-        return false;
-    if (!is_new)
+    if (!is_new) {
+        empty_log(st);
         return (!st->is_unsealed || sqlite_seal(st, e)) && add_tables(st, "adding tables", e);
+    }
     snprintf(pragmas, sizeof pragmas, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
              SQLITE_APPLICATION_ID, st->fills != NULL ? SQLITE_UNFINISHED_FORMAT : SQLITE_SEALED_FORMAT);
     return sqlite_execute(st, "BEGIN", "creating", e) && add_tables(st, "creating the tables", e) &&
