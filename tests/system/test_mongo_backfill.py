@@ -537,6 +537,41 @@ class Replace(MongoCase):
         self.take(*times)
         self.assertNotEqual(was, self.found())
 
+    def begin_range(self):
+        """Both are counted, and `again` has the range; so it is its place's turn. Returns {hour: [lines, bytes]} afterwards."""
+        measures = b"measures: {hits: count, size: sum(bytes)}"
+        for name in "wrong.yaml", "both.yaml", "taken.yaml":
+            self.write(name, self.read(name).replace(b"measures: {hits: count}", measures))
+        self.begin_both()
+        self.times = ["--from", self.RANGE[0], "--to", self.RANGE[1]]
+        self.tallied("backfill", "-q", "again", *self.times, config="both.yaml")
+        self.let_leases_end()
+        return self.hours(self.in_range, self.a, self.b)
+
+    def test_hidden_one_is_forgotten_and_its_batch_is_recovered_later(self):
+        now = self.begin_range()
+        self.take(*self.times, status=-9, env=dying_at("mongo.committed:2"))
+        slot = next(slot for slot, writer in self.base.ledger.find_one()["writers"].items() if "open" in writer)
+        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {f"writers.{slot}.host": "elsewhere"}})  # it may live
+        self.tallied("forget", "--yes", "errors~2", config="wrong.yaml")
+        self.let_leases_end()
+        self.take(*self.times)
+        self.assertEqual(now, self.found_hours())
+
+    def test_hidden_one_is_forgotten_while_it_is_filled(self):
+        """The one that fills it ends with an error, and what it made meanwhile does not count for the next one."""
+        now = self.begin_range()
+        process = self.start("backfill", "-c", "both.yaml", "--store", self.store, "again", "--take", "errors", *self.times)
+        self.wait_until(lambda: self.base.reports.find_one({"dropping": True}))
+        process.send_signal(signal.SIGSTOP)
+        self.tallied("forget", "--yes", "errors~2", config="wrong.yaml")
+        process.send_signal(signal.SIGCONT)
+        _, err = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(EX_TEMPFAIL, process.returncode, err)
+        self.let_leases_end()
+        self.take(*self.times)
+        self.assertEqual(now, self.found_hours())
+
 
 if __name__ == "__main__":
     mongocase.main()

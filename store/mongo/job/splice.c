@@ -11,6 +11,7 @@
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/apply.h"
+#include "store/mongo/writer/behind.h"
 #include "store/mongo/writer/update.h"
 
 #include <stdio.h>
@@ -90,7 +91,8 @@ static bool make_hidden(struct mongo_store *m, const char *name, int generation,
     more_of(m)->series_found = 0;
     more_of(m)->has_all_names = true;
     more_of(m)->watermarks = *watermarks;
-    return mongo_create_indexes(m, e);
+    /* One of this generation may have been forgotten, and a batch of it recovered after that. */
+    return mongo_drop_collections(m, &m->reports[0], key, e) && mongo_create_indexes(m, e);
 }
 
 /* The sum of the numbers that a writer raises when it takes a slot, and when it commits. */
@@ -145,7 +147,7 @@ bool mongo_splice_begin(struct store *st, const char *report, const struct water
     m->splicing.watermarks = *watermarks;
     snprintf(m->splicing.report, sizeof m->splicing.report, "%s", report);
     st->fill = &fills;
-    return mongo_check_alone(m, e) && sum_others(m, &m->splicing.others, e);
+    return mongo_check_alone(m, e) && mongo_settle(st, e) && sum_others(m, &m->splicing.others, e);
 }
 
 /* ---- the books */
