@@ -15,7 +15,7 @@ import time
 
 import mongocase
 
-from harness import (EX_CONFIG, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, DaemonCase, command, dice, draw_death, dying_at,
+from harness import (EX_CONFIG, EX_NOINPUT, EX_OK, EX_TEMPFAIL, HURRY, TIMEOUT_S, DaemonCase, command, dice, draw_death, dying_at,
                      failpoints)
 from mongocase import LINES_A_BATCH, Int64, MongoCase, log
 
@@ -571,6 +571,13 @@ class Replace(MongoCase):
         self.let_leases_end()
         self.take(*self.times)
         self.assertEqual(now, self.found_hours())
+
+    def test_range_is_taken_for_longer_than_a_heartbeat(self):
+        """Its clock runs so fast that it soon looks at other writers, and at `reports`."""
+        now = self.begin_range()
+        self.take(*self.times, env={**os.environ, "LD_PRELOAD": HURRY, "HURRY": "100"})
+        self.assertEqual(now, self.found_hours())
+        self.assertFalse([slot for slot, writer in self.base.ledger.find_one()["writers"].items() if writer["lease"].timestamp() > 0])
 
 
 if __name__ == "__main__":
