@@ -80,13 +80,21 @@ static bool check_dropping(const bson_t *document, struct report *r, struct err 
     return false;
 }
 
+/* Newer than what is counted, and not whole: a report that takes the place of this one for a range of times
+ * (mongo/job/splice.h), or the rest of one. */
+static bool is_hidden(const struct known *k, const bson_t *document)
+{
+    return bson_has_field(document, MONGO_DROPPING) &&
+           (k->wanted == NULL || mongo_number_at(document, "generation", 0) > k->wanted->generation);
+}
+
 /* Reports come sorted by name, the newest generation first. */
 static bool see_report(void *context, const bson_t *document)
 {
     struct known *k = context;
     struct report r;
     bson_iter_t zeros;
-    if (k->wanted == NULL && bson_has_field(document, MONGO_DROPPING))
+    if (is_hidden(k, document))
         return true;
     k->good = mongo_read_report(document, &r, k->e) && check_dropping(document, &r, k->e);
     if (!k->good)
@@ -284,6 +292,7 @@ static void mongo_close(struct store *st)
 {
     struct mongo_store *m = mongo_of(st);
     struct err ignored;
+    mongo_splice_abort(m);
     /* Twice: a broken connection is noticed only when it is used. */
     if (m->writer.slot[0] != '\0' && !give_back(m, &ignored) && ignored.retryable)
         (void)!give_back(m, &ignored);

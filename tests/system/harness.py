@@ -24,6 +24,7 @@ import unittest
 import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HURRY = os.path.join(ROOT, "build/hurry.so")  # has the monotonic clock of what it is preloaded into run faster
 OTHER_DAY = os.path.join(ROOT, "build/otherday.so")  # moves the clock of what it is preloaded into
 DAY = ("2026-01-05", "2026-01-07")  # of what traffic() writes, with its late lines
 TIMEOUT_S = 60

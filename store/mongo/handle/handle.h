@@ -141,8 +141,10 @@ struct mongo_batch {
 struct mongo_splicing {
     char report[REPORT_NAME_BYTES]; /* whose place it takes */
     struct watermarks watermarks;   /* of the result */
-    uint64_t others; /* sum of all numbers of the ledger that each other writer raises, when it began */
-    bool is_made;    /* the result is in `reports`, hidden */
+    uint64_t others;  /* sum of all numbers of the ledger that each other writer raises, when it began */
+    bool is_made;     /* the result is in `reports`, hidden */
+    int hidden;       /* its generation while it is hidden; 0: it is not */
+    bool may_be_late; /* an update of it failed, and may arrive yet */
 };
 
 /* A document of a distinct count: its bucket is its whole period. */
@@ -220,7 +222,7 @@ struct mongo_store {
     /* raw events: mongo/raw/raw.h */
     struct mongo_raw *raws; /* by number of their source */
     size_t raw_count;
-    bool has_indexes; /* indexes of raw events are to be made */
+    bool has_indexes; /* indexes are to be made */
 
     struct mongo_writer writer;
     struct mongo_batch batch;

@@ -144,6 +144,18 @@ static bool drop_collection(const struct drop *d, const char *name, struct err *
     return good;
 }
 
+bool mongo_drop_collections(struct mongo_store *m, const struct report *report, const char *key,
+                            struct err *e)
+{
+    struct drop d = {.m = m, .report = *report}; /* borrowed */
+    char name[MONGO_NAME_BYTES];
+    bool good = true;
+    snprintf(d.key, sizeof d.key, "%s", key);
+    for (size_t n = 0; good && collection_at(&d, n, name); n++)
+        good = drop_collection(&d, name, e);
+    return good;
+}
+
 static bool delete_one(const struct drop *d, const char *collection, const char *id, struct err *e)
 {
     int64_t count;

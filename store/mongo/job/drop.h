@@ -9,7 +9,11 @@
 #pragma once
 
 #include "store/forget.h"
+#include "store/mongo/handle/handle.h"
 
 /* store_drop() */
 bool mongo_drop(struct store *st, const char *report, int generation, bool dry_run,
                 struct store_dropped *dropped, struct err *e) MUST_CHECK;
+/* Drop what collections there are of this key, which nobody reads. `report`: its sketches name some. */
+bool mongo_drop_collections(struct mongo_store *m, const struct report *report, const char *key,
+                            struct err *e) MUST_CHECK;

@@ -11,6 +11,7 @@
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/apply.h"
+#include "store/mongo/writer/behind.h"
 #include "store/mongo/writer/update.h"
 
 #include <stdio.h>
@@ -85,12 +86,15 @@ static bool make_hidden(struct mongo_store *m, const char *name, int generation,
     bson_destroy(filter);
     if (!good)
         return false;
+    m->splicing.hidden = generation;
     mongo_report_fini(more_of(m));
     mongo_report_init(more_of(m), &m->reports[0], key, false, true);
     more_of(m)->series_found = 0;
     more_of(m)->has_all_names = true;
     more_of(m)->watermarks = *watermarks;
-    return mongo_create_indexes(m, e);
+    /* One of this generation may have been forgotten, and a batch of it recovered after that. */
+    return mongo_drop_collections(m, &m->reports[0], key, e) &&
+           (!m->has_indexes || mongo_create_indexes(m, e));
 }
 
 /* The sum of the numbers that a writer raises when it takes a slot, and when it commits. */
@@ -110,12 +114,26 @@ static bool sum_others(struct mongo_store *m, uint64_t *sum, struct err *e)
     return good;
 }
 
+/* The report whose counts it gets; the handle has it alone, under its name. */
+static bool find_taken(struct mongo_store *m, struct mongo_found_report *taken, struct err *e)
+{
+    const char *name = m->reports[0].name;
+    if (!mongo_find_newest(m, name, taken, e))
+        return false;
+    return (taken->count == 1 && !taken->is_dropping) ||
+           err_set(
+               e, EX_CONFIG,
+               "%s has %zu generations, or is dropped only in part: `tallyd forget` drops the others first",
+               name, taken->count);
+}
+
 /* Make the result, which nobody sees yet. */
 static bool make(struct mongo_store *m, struct err *e)
 {
     const struct mongo_splicing *s = &m->splicing;
+    struct mongo_found_report taken;
     int whole, last = 0;
-    if (!find_whole(m, s->report, &whole, &last, e) ||
+    if (!find_taken(m, &taken, e) || !find_whole(m, s->report, &whole, &last, e) ||
         !make_hidden(m, s->report, last + 1, &s->watermarks, e) || !drop_rest(m, s->report, whole, last, e))
         return false;
     m->reports[0].series_max = INT32_MAX; /* both reports decided what is `other` */
@@ -128,9 +146,11 @@ static bool fill(struct store *st, const struct batch *batch, struct err *e)
     struct mongo_store *m = mongo_of(st);
     bool good = (m->splicing.is_made || make(m, e)) && mongo_apply(st, batch, e);
     for (int tries = 1; !good && e->retryable && tries < TRIES; tries++) {
+        m->splicing.may_be_late |= m->splicing.is_made;
         nanosleep(&(struct timespec){.tv_nsec = TRY_AGAIN_MS * 1000000L}, NULL);
-        good = mongo_apply(st, batch, e);
+        good = (m->splicing.is_made || make(m, e)) && mongo_apply(st, batch, e);
     }
+    m->splicing.may_be_late |= !good && m->splicing.is_made;
     good = good && mongo_housekeep(&m->store, false, e);
     if (good)
         failpoint(FAILPOINT_REPLACE_FILLED);
@@ -145,7 +165,7 @@ bool mongo_splice_begin(struct store *st, const char *report, const struct water
     m->splicing.watermarks = *watermarks;
     snprintf(m->splicing.report, sizeof m->splicing.report, "%s", report);
     st->fill = &fills;
-    return mongo_check_alone(m, e) && sum_others(m, &m->splicing.others, e);
+    return mongo_check_alone(m, e) && mongo_settle(st, e) && sum_others(m, &m->splicing.others, e);
 }
 
 /* ---- the books */
@@ -258,7 +278,7 @@ bool mongo_splice_end(struct store *st, const struct store_book *books, size_t c
     struct mongo_store *m = mongo_of(st);
     struct mongo_found_report taken;
     int last = 0;
-    bool good = (m->splicing.is_made || make(m, e)) && mongo_find_newest(m, by, &taken, e) &&
+    bool good = (m->splicing.is_made || make(m, e)) && find_taken(m, &taken, e) &&
                 find_whole(m, report, &done->replaced, &last, e) && copy_books(m, taken.key, e);
     done->generation = last;
     for (size_t i = 0; good && i < count; i++)
@@ -266,8 +286,17 @@ bool mongo_splice_end(struct store *st, const struct store_book *books, size_t c
     if (!good || !check_others(m, e))
         return false;
     failpoint(FAILPOINT_REPLACE_BEFORE_COMMIT);
+    m->splicing.hidden = 0; /* if the reply is lost, it may be seen */
     if (!show(m, e))
         return false;
     failpoint(FAILPOINT_REPLACE_AFTER_COMMIT);
     return drop(m, by, taken.generation, e) && (!drops_old || drop(m, report, done->replaced, e));
+}
+
+void mongo_splice_abort(struct mongo_store *m)
+{
+    struct store_dropped dropped;
+    struct err ignored; /* the next call drops it */
+    if (m->splicing.hidden > 0 && !m->splicing.may_be_late)
+        (void)!mongo_drop(&m->store, m->splicing.report, m->splicing.hidden, false, &dropped, &ignored);
 }

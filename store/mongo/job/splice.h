@@ -5,12 +5,14 @@
  *
  * Hidden : with `dropping`, readers and writers do not see it. If it is killed, the next one drops what is
  *          there, and takes the next generation: so no late request finds a collection of that name.
+ *          If it fails it drops it itself.
  * Batches: the counts are batches without ranges: logged, committed, applied and recovered as any other.
  *          The books come last, then one update takes `dropping` away.
  * Writers: refused while another writer lives. If one comes meanwhile, the numbers of the ledger show it.
  */
 #pragma once
 
+#include "store/mongo/handle/handle.h"
 #include "store/splice.h"
 
 /* Nothing is written yet: the caller may still refuse. */
@@ -21,3 +23,6 @@ bool mongo_splice_begin(struct store *st, const char *report, const struct water
 bool mongo_splice_end(struct store *st, const struct store_book *books, size_t count, const char *by,
                       const char *report, bool drops_old, struct store_replaced *done,
                       struct err *e) MUST_CHECK;
+/* Before the handle is closed: drop the result if it is still hidden. It stays, for the next call to drop, if
+ * updates failed: one of them may arrive late. */
+void mongo_splice_abort(struct mongo_store *m);

@@ -287,6 +287,8 @@ struct newer {
 static bool has_moved(const struct newer *n, const bson_t *document)
 {
     const char *key = mongo_text_at(document, "_id");
+    if (n->m->splicing.report[0] != '\0')
+        return false; /* the key is that of the other report's next generation (mongo/job/splice.h) */
     for (size_t i = 0; i < n->m->store.report_count; i++) {
         const struct report *r = &n->m->reports[i];
         if (strcmp(key, n->m->more[i].key) == 0)
@@ -305,8 +307,8 @@ static bool see_generation(void *context, const bson_t *document)
         snprintf(n->moved, sizeof n->moved, "%s", mongo_text_at(document, "name"));
         return false;
     }
-    if (!bson_iter_init_find(&name, document, "name") || !BSON_ITER_HOLDS_UTF8(&name) ||
-        !bson_iter_init_find(&generation, document, "generation"))
+    if (bson_has_field(document, MONGO_DROPPING) || !bson_iter_init_find(&name, document, "name") ||
+        !BSON_ITER_HOLDS_UTF8(&name) || !bson_iter_init_find(&generation, document, "generation"))
         return true;
     int i = store_find_report(&n->m->store, slice_text(bson_iter_utf8(&name, NULL)));
     if (i < 0 || bson_iter_as_int64(&generation) <= n->m->reports[i].generation)
@@ -320,7 +322,8 @@ bool mongo_check_generations(struct mongo_store *m, struct err *e)
 {
     struct newer n = {.m = m};
     bson_t all = BSON_INITIALIZER;
-    bson_t *options = BCON_NEW("projection", "{", "name", BCON_INT32(1), "generation", BCON_INT32(1), "}");
+    bson_t *options = BCON_NEW("projection", "{", "name", BCON_INT32(1), "generation", BCON_INT32(1),
+                               MONGO_DROPPING, BCON_INT32(1), "}");
     bool good = mongo_find(m->client, MONGO_REPORTS, &all, options, see_generation, &n, e);
     bson_destroy(options);
     bson_destroy(&all);

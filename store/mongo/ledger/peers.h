@@ -11,7 +11,8 @@
  * Start   : a new writer is refused while such another lives (mongo_slot_is_others()). EX_TEMPFAIL, since the
  *           other may be about to end. `since` is set when a writer is let in.
  * Running : if two such writers were let in, the earlier one had been silent for longer than a lease, and
- *           ends: EX_CONFIG. A writer also ends if the database has a newer generation of one of its reports.
+ *           ends: EX_CONFIG. A writer also ends if the database has a newer generation of one of its reports,
+ *           unless that is hidden (`dropping`).
  *           If two writers have one kafka.instance (twins), the earlier one ends.
  * Woken   : a writer may be paused after it has looked here, and go on when its twin has its place. Then it
  *           claims partitions once more, or joins the group once more. The later twin does not end because of
@@ -36,7 +37,7 @@ bool mongo_may_begin(const struct mongo_store *m, const struct report *reports, 
 bool mongo_check_alone(struct mongo_store *m, struct err *e) MUST_CHECK;
 /* EX_CONFIG: this writer must end because of another in the ledger. */
 bool mongo_may_go_on(struct mongo_store *m, const bson_t *ledger, struct err *e) MUST_CHECK;
-/* EX_CONFIG: the database has a newer generation of one of its reports. */
+/* EX_CONFIG: the database has a newer generation of one of its reports, which is not hidden. */
 bool mongo_check_generations(struct mongo_store *m, struct err *e) MUST_CHECK;
 /* mongo_may_go_on() with the current ledger, and mongo_check_generations(). See store_meet(). */
 bool mongo_meet(struct store *st, struct err *e) MUST_CHECK;

@@ -426,8 +426,12 @@ void mongo_write_counts(struct mongo_store *m, const struct batch *batch, struct
 {
     struct update u = {.m = m, .log = log, .now_ms = clock_wall_ms(m->store.clock)};
     mongo_log_begin(log);
-    for (u.report = 0; u.report < m->store.report_count; u.report++)
+    for (u.report = 0; u.report < m->store.report_count; u.report++) {
         (void)write_report(&u, batch);
+        u.collection = MONGO_BOOKS;
+        if (m->batch.fills)
+            mongo_write_report_books(&u, batch, 0);
+    }
     mongo_log_end(log);
 }
 

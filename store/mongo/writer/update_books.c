@@ -168,7 +168,8 @@ void mongo_write_report_books(struct update *u, const struct batch *batch, int64
     const char *key = u->m->more[u->report].key;
     int64_t late[SPAN_COUNT];
     bson_t filter;
-    if (!store_late(&u->m->store, u->report, &u->m->more[u->report].watermarks, batch, late) && other == 0)
+    const bool is_late = store_late(&u->m->store, u->report, &u->m->more[u->report].watermarks, batch, late);
+    if (!is_late && other == 0 && !u->m->batch.fills) /* each batch must be in some book */
         return;
     bson_init(&filter);
     mongo_begin_update(u);
