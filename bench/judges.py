@@ -18,7 +18,6 @@ import peers
 sys.path[:0] = [os.path.join(measure.ROOT, "tests", "servers"), os.path.join(measure.ROOT, "tests", "system")]
 
 import hll  # noqa: E402 (found only now)
-import sketchcase  # noqa: E402
 from process import Missing  # noqa: E402
 from sketchcase import (EXACT_MAX, OFF_MAX, QUANTILES, SHAPES, SPREAD_MAX, WORST_MAX, distinct_errors, draw,  # noqa: E402
                         exact_quantile, off, quantiles, run, standard, texts, worst_off)

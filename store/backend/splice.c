@@ -26,7 +26,8 @@ struct splicer {
     struct entry *entries;
     size_t entry_count, entry_capacity;
     int64_t events, other; /* that the report had by itself, in months that are stored */
-    bool was_taken;        /* the report has counts of a third one */
+    int64_t booked_other;  /* the entry `other` of its books */
+    bool was_taken;        /* it has counts of a third report */
     struct err *e;
 };
 
@@ -94,19 +95,23 @@ static bool check_edge(const struct splicer *k, const char *what, int64_t at_ms)
                    what, civil_iso(at_ms, iso), span_name(s), span_name(s));
 }
 
-static bool note_taken(void *context, const char *source, const char *partition, const char *report,
-                       const char *entry, int64_t value)
+static bool take_book(void *context, const char *source, const char *partition, const char *report,
+                      const char *entry, int64_t value)
 {
     struct splicer *k = context;
-    (void)source, (void)partition, (void)value;
-    k->was_taken |= strcmp(report, k->by->name) == 0 && strncmp(entry, "kept.", strlen("kept.")) == 0;
+    (void)partition;
+    if (strcmp(report, k->by->name) != 0)
+        return true;
+    k->was_taken |= strncmp(entry, "kept.", strlen("kept.")) == 0;
+    if (source[0] == '\0' && strcmp(entry, "other") == 0)
+        k->booked_other = value;
     return true;
 }
 
 /* The books tell one report's other counts apart, not those of a report that has some of a third one. */
-static bool check_whole(struct splicer *k)
+static bool read_books(struct splicer *k)
 {
-    if (!store_books(k->s->from, note_taken, k, k->e))
+    if (!store_books(k->s->from, take_book, k, k->e))
         return false;
     return !k->was_taken ||
            err_set(
@@ -249,26 +254,13 @@ static bool find_own(struct splicer *k)
     return store_scan(k->s->from, &scan, add_own, k, &stats, k->e);
 }
 
-static bool take_other(void *context, const char *source, const char *partition, const char *report,
-                       const char *entry, int64_t value)
-{
-    struct splicer *k = context;
-    (void)partition;
-    if (source[0] == '\0' && strcmp(report, k->by->name) == 0 && strcmp(entry, "other") == 0)
-        k->other = value_add(k->other, value);
-    return true;
-}
-
 /* Note the events of the cells that were copied, less those that the books have. */
-static bool note_events(struct splicer *k, const struct copier *copier)
+static void note_events(struct splicer *k, const struct copier *copier)
 {
     snprintf(add_entry(k, NULL, value_add(copier->events, -k->events))->name, STORE_ENTRY_BYTES,
              "kept.events");
-    k->other = -k->other; /* without an entry there were none */
-    if (!store_books(k->s->from, take_other, k, k->e))
-        return false;
-    snprintf(add_entry(k, NULL, value_add(copier->other, k->other))->name, STORE_ENTRY_BYTES, "other");
-    return true;
+    int64_t other = value_add(k->booked_other, value_add(copier->other, -k->other));
+    snprintf(add_entry(k, NULL, other)->name, STORE_ENTRY_BYTES, "other");
 }
 
 static bool end(const struct splicer *k, struct store_replaced *done)
@@ -311,7 +303,9 @@ static bool copy_counts(struct splicer *k)
     copier_init(&copier, s->to->reports, 1);
     bool good = copy_times(&copier, s->by, s->times.from_ms, s->times.to_ms) &&
                 copy_times(&copier, s->report, 0, s->times.from_ms) &&
-                copy_times(&copier, s->report, s->times.to_ms, CIVIL_END_MS) && note_events(k, &copier);
+                copy_times(&copier, s->report, s->times.to_ms, CIVIL_END_MS);
+    if (good)
+        note_events(k, &copier);
     copier_fini(&copier);
     return good;
 }
@@ -320,10 +314,11 @@ bool store_splice(const struct store_splicing *s, struct store_replaced *done, s
 {
     struct splicer k = {
         .s = s, .by = &s->from->reports[s->by], .report = &s->from->reports[s->report], .e = e};
-    bool good = check_shape(&k) && check_whole(&k) && find_watermarks(&k) &&
-                check_edge(&k, "--from", s->times.from_ms) && check_edge(&k, "--to", s->times.to_ms) &&
-                store_splice_begin(s->to, k.report->name, &k.watermarks, e) && check_plans(&k) &&
-                note_sources(&k) && note_times(&k) && find_own(&k) && copy_counts(&k) && end(&k, done);
+    bool good = check_shape(&k) && find_watermarks(&k) && check_edge(&k, "--from", s->times.from_ms) &&
+                check_edge(&k, "--to", s->times.to_ms) &&
+                store_splice_begin(s->to, k.report->name, &k.watermarks, e) && read_books(&k) &&
+                check_plans(&k) && note_sources(&k) && note_times(&k) && find_own(&k) && copy_counts(&k) &&
+                end(&k, done);
     backfill_plan_fini(&k.old);
     backfill_plan_fini(&k.new);
     backfill_plan_fini(&k.range);

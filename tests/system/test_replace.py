@@ -16,7 +16,7 @@ import time
 import unittest
 
 from harness import EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, EX_UNAVAILABLE, EX_USAGE, draw_death, dying_at, failpoints
-from recountcase import SPAN, BackfillCase, log, log_line, recount, stamp, within
+from recountcase import BackfillCase, log, log_line, recount, stamp, within
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 6)
 

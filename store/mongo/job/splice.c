@@ -141,16 +141,21 @@ static bool make(struct mongo_store *m, struct err *e)
     return true;
 }
 
+static bool try_fill(struct mongo_store *m, const struct batch *batch, struct err *e)
+{
+    bool good = (m->splicing.is_made || make(m, e)) && mongo_apply(&m->store, batch, e);
+    m->splicing.may_be_late |= !good && m->splicing.is_made;
+    return good;
+}
+
 static bool fill(struct store *st, const struct batch *batch, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
-    bool good = (m->splicing.is_made || make(m, e)) && mongo_apply(st, batch, e);
+    bool good = try_fill(m, batch, e);
     for (int tries = 1; !good && e->retryable && tries < TRIES; tries++) {
-        m->splicing.may_be_late |= m->splicing.is_made;
         nanosleep(&(struct timespec){.tv_nsec = TRY_AGAIN_MS * 1000000L}, NULL);
-        good = (m->splicing.is_made || make(m, e)) && mongo_apply(st, batch, e);
+        good = try_fill(m, batch, e);
     }
-    m->splicing.may_be_late |= !good && m->splicing.is_made;
     good = good && mongo_housekeep(&m->store, false, e);
     if (good)
         failpoint(FAILPOINT_REPLACE_FILLED);

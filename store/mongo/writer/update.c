@@ -428,9 +428,10 @@ void mongo_write_counts(struct mongo_store *m, const struct batch *batch, struct
     mongo_log_begin(log);
     for (u.report = 0; u.report < m->store.report_count; u.report++) {
         (void)write_report(&u, batch);
-        u.collection = MONGO_BOOKS;
-        if (m->batch.fills)
+        if (m->batch.fills) {
+            u.collection = MONGO_BOOKS;
             mongo_write_report_books(&u, batch, 0);
+        }
     }
     mongo_log_end(log);
 }
