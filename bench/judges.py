@@ -74,7 +74,7 @@ def judge_texts(most, trials, rows):
     spread, worst = standard(errors[:, large]), abs(errors).max()
     each = [standard(column) for column in errors[:, large].T]
     at = sizes[int(abs(errors).max(axis=0).argmax())]
-    rows.append([f"distinct counts, {trials} trials of {len(sizes)} sizes, 10 to {most:,}: standard error of those above {EXACT_MAX}", "≤ 1.7 %",
+    rows.append([f"distinct counts, {trials} trials of {len(sizes)} sizes, 10 to {most:,}: standard error of the sizes above {EXACT_MAX}", "≤ 1.7 %",
                  measure.verdict(f"{spread:.2%} (by size {min(each):.2%} to {max(each):.2%})", spread <= SPREAD_MAX)])
     rows.append(["the same, worst of all", "≤ 6 %", measure.verdict(f"{worst:.2%} (of {at:,})", worst <= WORST_MAX)])
 

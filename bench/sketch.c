@@ -6,7 +6,7 @@
  *   bench_sketch ranks <TEXTS                                a line a rank; an empty line seals a part
  *
  * A figure is printed in millionths. The texts of a trial are 16 hex digits: 6 of its number, 10 of the
- * text's. What is sealed is packed and merged, as stores and queries do. */
+ * text's. Each sealed part is packed and merged, as stores and queries do it. */
 #include "aggregate/shard.h"
 #include "base/mem.h"
 #include "query/figure.h"

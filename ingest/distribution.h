@@ -26,7 +26,7 @@ struct distribution_side {
 };
 
 struct distribution {
-    int64_t count, zeros; /* of all numbers, and of those that count as zero */
+    int64_t count, zeros; /* how many numbers there are, and how many count as zero */
     int64_t min, max;     /* in units of 1/EVENT_SCALE */
     bool has_min, has_max;
     int scale;

@@ -345,7 +345,7 @@ static void note_end(struct planning *g, size_t position, int64_t since, int64_t
     g->counts_some |= since >= 0;
     if (r->latest_ms < g->newest_ms)
         return;
-    /* Of several that one batch counted, each will do. */
+    /* If one batch counted several, the answer may come from any of them. */
     g->plan->is_behind = until < r->to && (r->latest_ms > g->newest_ms || g->plan->is_behind);
     g->newest_ms = r->latest_ms;
 }

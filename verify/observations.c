@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-/* Of distributions: 2^-22 is less than half a millionth, and 2^44 millions are no int64. */
+/* The octaves that a distribution may have: 2^-22 is less than half a millionth, and 2^44 millions are no
+ * int64. */
 #define OCTAVE_OF_NONE     (-22)
 #define OCTAVE_OF_LAST     44
 #define FIRST_OF_ENTRIES   1

@@ -132,7 +132,7 @@ static bool refuse_lacking(const struct splicer *k, const struct report *r, cons
                    units_number(s->from, from), units_number(s->to, to), other->name, hint);
 }
 
-/* Of offsets that the other report lacks: did the report count events of times outside the range? */
+/* Did the report count events of times outside the range, at offsets that the other report lacks? */
 static bool lacks_filled(const struct splicer *k, struct backfill_stretch *found)
 {
     for (size_t i = 0; i < k->new.stretch_count; i++) {

@@ -11,7 +11,7 @@
  *
  * Why     : 10,000 events of a day are seven a minute. A text's entry takes some 27 bits then, and 37 as a
  *           varint; a bucket with its count takes 9, and 16 as two.
- * Same    : a sketch has one form. What comes back is the same bytes.
+ * Same    : a sketch has one form, so unpacking gives back the bytes that were packed.
  */
 #pragma once
 

@@ -165,7 +165,7 @@ class Replace(MongoCase):
     RANGE = "2026-01-05T12:00:00Z", "2026-01-06T06:00:00Z"
 
     def hours(self, is_counted, *logs):
-        """{hour: [lines, bytes]} of those that are counted, by their time and bytes."""
+        """{hour: [lines, bytes]} of the lines that are counted."""
         hours = {}
         for line in b"".join(logs).splitlines():
             day, year, clock, _, size = mongocase.LOGGED.match(line).groups()

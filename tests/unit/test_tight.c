@@ -171,7 +171,7 @@ static void test_other_bytes_come_back(void **state)
     }
 }
 
-/* Percent of the packed bytes, at most. Entropy leaves some 60 % of those of a few events. */
+/* `percent` is the most, of the packed bytes. By their entropy, sketches of a few events need some 60 %. */
 static void test_they_are_shorter(void **state)
 {
     static const struct {

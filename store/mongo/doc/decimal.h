@@ -1,5 +1,5 @@
 /* mongo/doc/decimal.h - numbers with fractions as members of documents: Decimal128, in their own unit, exact
- * under $inc, $min and $max. Whoever writes or reads counts calls it; nothing here asks the server.
+ * under $inc, $min and $max. Code that writes or reads counts calls it. It never asks the server.
  *
  * Unit  : 1/EVENT_SCALE in memory, as in number.h. A member has no zeros at its end: 200, 0.25.
  * Range : 10^25 units of 1, which no sum of int64 columns reaches. Beyond that a number is read as that.

@@ -50,7 +50,7 @@ static bool is_plain(const char *path)
     return false;
 }
 
-/* Of a decimal the whole units. */
+/* The number of a member, in whole units if it is a decimal; 0: it is missing. */
 static int64_t operand_at(const bson_t *document, const char *path)
 {
     bson_iter_t it, value;
