@@ -175,19 +175,14 @@ static bool check_whole(const struct pair *p, struct err *e)
 {
     struct backfill_plan old = {0}, new = {0};
     struct backfill_stretch lacking;
-    char from[UNITS_NUMBER_BYTES], to[UNITS_NUMBER_BYTES];
+    char hint[REPORT_NAME_BYTES + 80];
     bool good = backfill_plan(&old, p->store, p->reports[0], NULL, e) &&
                 backfill_plan(&new, p->store, p->reports[1], NULL, e);
     if (good && backfill_lacks(&new, &old, false, &lacking)) {
-        const struct report *r = &p->store->reports[p->reports[1]];
-        const struct range *range = &new.positions[lacking.position].range;
-        good = err_set(e, EX_NOINPUT,
-                       "%s lacks %s%s%s, offsets %s to %s, which %s counted: run `tallyd backfill %s` first, "
-                       "or give --force if they are nowhere any more",
-                       r->name, range->partition[0] == '\0' ? range->label : range->source,
-                       range->partition[0] == '\0' ? "" : "/", range->partition,
-                       units_number(lacking.from, from), units_number(lacking.to, to),
-                       p->store->reports[p->reports[0]].name, r->name);
+        const char *name = p->store->reports[p->reports[1]].name;
+        snprintf(hint, sizeof hint,
+                 "run `tallyd backfill %s` first, or give --force if they are nowhere any more", name);
+        good = backfill_refuse(&new, &lacking, name, p->store->reports[p->reports[0]].name, hint, e);
     }
     backfill_plan_fini(&old);
     backfill_plan_fini(&new);

@@ -4,6 +4,7 @@
 #include "base/civil.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "base/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -417,6 +418,17 @@ bool backfill_lacks(const struct backfill_plan *plan, const struct backfill_plan
             return true;
     }
     return false;
+}
+
+bool backfill_refuse(const struct backfill_plan *plan, const struct backfill_stretch *lacking,
+                     const char *name, const char *other, const char *hint, struct err *e)
+{
+    const struct range *range = &plan->positions[lacking->position].range;
+    const bool is_topic = range->partition[0] != '\0';
+    char from[UNITS_NUMBER_BYTES], to[UNITS_NUMBER_BYTES];
+    return err_set(e, EX_NOINPUT, "%s lacks %s%s%s, offsets %s to %s, which %s counted: %s", name,
+                   is_topic ? range->source : range->label, is_topic ? "/" : "", range->partition,
+                   units_number(lacking->from, from), units_number(lacking->to, to), other, hint);
 }
 
 bool backfill_each_only_of(const struct backfill_plan *plan, const struct backfill_plan *old,

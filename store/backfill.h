@@ -117,6 +117,10 @@ bool backfill_plan(struct backfill_plan *plan, struct store *st, size_t report,
  * of a store, `old` of all times. */
 bool backfill_lacks(const struct backfill_plan *plan, const struct backfill_plan *old, bool whole,
                     struct backfill_stretch *found);
+/* Refuse, since the report `name` lacks what `other` counted: EX_NOINPUT. `hint`: what to do. Returns
+ * false. */
+bool backfill_refuse(const struct backfill_plan *plan, const struct backfill_stretch *lacking,
+                     const char *name, const char *other, const char *hint, struct err *e) MUST_CHECK;
 /* Call `fn` for each piece of offsets that the report of `old` counted, and that of `plan` lacks. False: the
  * report of `old` counted only events of some times of it. Pre: as above. */
 typedef void backfill_kept_fn(void *context, size_t position, int64_t from, int64_t to);

@@ -2,7 +2,6 @@
 
 #include "base/civil.h"
 #include "base/mem.h"
-#include "base/units.h"
 #include "store/backend/copier.h"
 #include "store/splice.h"
 
@@ -121,17 +120,6 @@ static bool read_books(struct splicer *k)
                k->by->name);
 }
 
-static bool refuse_lacking(const struct splicer *k, const struct report *r, const struct report *other,
-                           const struct backfill_stretch *s, const char *hint)
-{
-    const struct range *range = &k->new.positions[s->position].range;
-    char from[UNITS_NUMBER_BYTES], to[UNITS_NUMBER_BYTES];
-    const bool is_topic = range->partition[0] != '\0';
-    return err_set(k->e, EX_NOINPUT, "%s lacks %s%s%s, offsets %s to %s, which %s counted: %s", r->name,
-                   is_topic ? range->source : range->label, is_topic ? "/" : "", range->partition,
-                   units_number(s->from, from), units_number(s->to, to), other->name, hint);
-}
-
 /* Did the report count events of times outside the range, at offsets that the other report lacks? */
 static bool lacks_filled(const struct splicer *k, struct backfill_stretch *found)
 {
@@ -161,13 +149,15 @@ static bool check_plans(struct splicer *k)
         !backfill_plan(&k->range, s->from, s->by, &s->times, k->e))
         return false;
     if (!s->forced && backfill_lacks(&k->range, &k->old, false, &lacking))
-        return refuse_lacking(
-            k, k->by, k->report, &lacking,
-            "run `tallyd backfill` with the same range first, or give --force if they are nowhere any more");
+        return backfill_refuse(
+            &k->new, &lacking, k->by->name, k->report->name,
+            "run `tallyd backfill` with the same range first, or give --force if they are nowhere any more",
+            k->e);
     if (backfill_lacks(&k->old, &k->new, true, &lacking) || lacks_filled(k, &lacking))
-        return refuse_lacking(k, k->report, k->by, &lacking,
-                              "events of other times would be lost: give a range that has them, or run "
-                              "`tallyd backfill` for both");
+        return backfill_refuse(&k->new, &lacking, k->report->name, k->by->name,
+                               "events of other times would be lost: give a range that has them, or run "
+                               "`tallyd backfill` for both",
+                               k->e);
     return true;
 }
 
