@@ -1,6 +1,7 @@
 #include "aggregate/filter.h"
 
 #include "aggregate/number.h"
+#include "base/pattern.h"
 #include "base/suggest.h"
 #include "ingest/decimal.h"
 
@@ -13,41 +14,9 @@
 static const char *const op_texts[] = {
     [OP_EQ] = "=", [OP_NE] = "!=", [OP_LT] = "<", [OP_LE] = "<=", [OP_GT] = ">", [OP_GE] = ">="};
 
-static bool ends_with(struct slice text, struct slice tail)
-{
-    return text.len >= tail.len &&
-           (tail.len == 0 || memcmp(text.ptr + text.len - tail.len, tail.ptr, tail.len) == 0);
-}
-
-/* Does one alternative match? The pieces between stars are searched from left to right, each once, so it
- * never backtracks. */
-static bool matches(struct slice text, struct slice pattern)
-{
-    if (memchr(pattern.ptr, '*', pattern.len) == NULL)
-        return slice_equal(text, pattern);
-    struct slice head = slice_cut(&pattern, '*');
-    if (text.len < head.len || memcmp(text.ptr, head.ptr, head.len) != 0)
-        return false;
-    text = slice_of(text.ptr + head.len, text.len - head.len);
-    while (memchr(pattern.ptr, '*', pattern.len) != NULL) {
-        struct slice piece = slice_cut(&pattern, '*');
-        const char *at = memmem(text.ptr, text.len, piece.ptr, piece.len);
-        if (at == NULL)
-            return false;
-        text.len -= (size_t)(at - text.ptr) + piece.len;
-        text.ptr = at + piece.len;
-    }
-    return ends_with(text, pattern);
-}
-
 static bool any_matches(const struct condition *c, struct slice text)
 {
-    struct slice rest = slice_of(c->text, c->text_len);
-    while (rest.len > 0) {
-        if (matches(text, slice_cut(&rest, '|')))
-            return true;
-    }
-    return false;
+    return pattern_any(slice_of(c->text, c->text_len), text);
 }
 
 bool condition_holds(const struct condition *c, const struct event *ev)
@@ -77,8 +46,7 @@ static int compare_slices(const void *a, const void *b)
     return slice_compare(*x, *y);
 }
 
-/* Splits at the first operator; longer operators win over their beginnings. */
-static bool split(struct slice text, struct slice *name, enum condition_op *op, struct slice *operand)
+bool condition_split(struct slice text, struct slice *name, enum condition_op *op, struct slice *operand)
 {
     static const enum condition_op longest_first[] = {OP_NE, OP_LE, OP_GE, OP_EQ, OP_LT, OP_GT};
     for (size_t i = 0; i < text.len; i++) {
@@ -201,7 +169,7 @@ bool condition_parse(struct condition *c, struct slice text, struct err *e)
     char quote[SUGGEST_QUOTE_BYTES];
     struct condition parsed = {0};
     struct slice name, operand;
-    if (!split(text, &name, &parsed.op, &operand))
+    if (!condition_split(text, &name, &parsed.op, &operand))
         return err_set(e, EX_CONFIG,
                        "found %s, expected a field, one of = != < <= > >=, and a value (status<400)",
                        suggest_quote(text, quote));

@@ -31,6 +31,8 @@ struct condition {
     char text[CONDITION_TEXT_BYTES]; /* operand of = and !=, and a NUL */
 };
 
+/* Split at the first operator; longer operators win over their beginnings. False: there is none. */
+bool condition_split(struct slice text, struct slice *name, enum condition_op *op, struct slice *operand);
 /* False: EX_CONFIG, "found …, expected …"; *c is then unchanged. */
 bool condition_parse(struct condition *c, struct slice text, struct err *e) MUST_CHECK;
 bool condition_holds(const struct condition *c, const struct event *ev);

@@ -74,9 +74,10 @@ int64_t civil_week_floor(enum weekday first, int64_t ms);
 /* "2015-05-17T00:00:00Z"; buf of 21 bytes. */
 #define CIVIL_ISO_BYTES 21
 char *civil_iso(int64_t ms, char buf[CIVIL_ISO_BYTES]);
-/* Parses a time as users write it: 2015-05-17, 2015-05-17T10:05, …:03, …:03.250, with Z or +02:00 (UTC if
- * absent); epoch seconds (10 digits) or ms (13); `now`; or back from now: -90s, -15m, -1h, -7d, -2w. */
+/* Parses a time as users write it: 2015-05-17, 2015-05, 2015-05-17T10:05, …:03, …:03.250, with Z or
+ * +02:00 (UTC if absent); epoch seconds (10 digits) or ms (13); `now`, `today`, `yesterday` (which are
+ * midnights); or back from now: -90s, -15m, -1h, -7d, -2w. */
 bool civil_parse(struct slice text, int64_t now_ms, int64_t *ms);
 /* As civil_parse(). *is_local: the text has no offset. *ms was read as UTC then; the caller may
- * read it as the local time of a zone. */
-bool civil_parse_local(struct slice text, int64_t now_ms, int64_t *ms, bool *is_local);
+ * read it as the local time of a zone, whose clock is `offset_ms` ahead of UTC now. */
+bool civil_parse_local(struct slice text, int64_t now_ms, int64_t offset_ms, int64_t *ms, bool *is_local);

@@ -73,17 +73,25 @@ static bool take_time(struct slice *s, struct civil *c)
     return c->hour <= 23 && c->minute <= 59 && c->second <= 60;
 }
 
+/* "2015-05-17", or a month: "2015-05". */
+static bool take_date(struct slice *s, struct civil *c, bool *has_day)
+{
+    c->day = 1;
+    if (!take_digits(s, 4, &c->year) || !take_char(s, '-') || !take_digits(s, 2, &c->month))
+        return false;
+    *has_day = take_char(s, '-');
+    return (!*has_day || take_digits(s, 2, &c->day)) && c->year >= CIVIL_YEAR_MIN && c->month >= 1 &&
+           c->month <= 12 && c->day >= 1 && c->day <= civil_month_days(c->year, c->month);
+}
+
 static bool parse_date(struct slice s, int64_t *ms, bool *is_local)
 {
     struct civil c = {0};
     int64_t offset_ms;
-    if (!take_digits(&s, 4, &c.year) || !take_char(&s, '-') || !take_digits(&s, 2, &c.month) ||
-        !take_char(&s, '-') || !take_digits(&s, 2, &c.day))
+    bool has_day;
+    if (!take_date(&s, &c, &has_day))
         return false;
-    if (c.year < CIVIL_YEAR_MIN || c.month < 1 || c.month > 12 || c.day < 1 ||
-        c.day > civil_month_days(c.year, c.month))
-        return false;
-    if ((take_char(&s, 'T') || take_char(&s, ' ')) && !take_time(&s, &c))
+    if (has_day && (take_char(&s, 'T') || take_char(&s, ' ')) && !take_time(&s, &c))
         return false;
     *is_local = s.len == 0;
     if (!take_zone(&s, &offset_ms) || s.len != 0)
@@ -92,18 +100,28 @@ static bool parse_date(struct slice s, int64_t *ms, bool *is_local)
     return *ms >= 0 && *ms <= CIVIL_END_MS;
 }
 
-bool civil_parse_local(struct slice text, int64_t now_ms, int64_t *ms, bool *is_local)
+/* Local midnight. */
+static bool parse_day(struct slice s, int64_t local_now_ms, int64_t *ms, bool *is_local)
+{
+    int64_t today_ms = local_now_ms - local_now_ms % DAY_MS;
+    *is_local = slice_is(s, "today") || slice_is(s, "yesterday");
+    *ms = slice_is(s, "yesterday") ? today_ms - DAY_MS : today_ms;
+    return *is_local && *ms >= 0;
+}
+
+bool civil_parse_local(struct slice text, int64_t now_ms, int64_t offset_ms, int64_t *ms, bool *is_local)
 {
     *is_local = false;
     if (slice_is(text, "now")) {
         *ms = now_ms;
         return true;
     }
-    return parse_back(text, now_ms, ms) || parse_epoch(text, ms) || parse_date(text, ms, is_local);
+    return parse_back(text, now_ms, ms) || parse_epoch(text, ms) ||
+           parse_day(text, now_ms + offset_ms, ms, is_local) || parse_date(text, ms, is_local);
 }
 
 bool civil_parse(struct slice text, int64_t now_ms, int64_t *ms)
 {
     bool is_local;
-    return civil_parse_local(text, now_ms, ms, &is_local);
+    return civil_parse_local(text, now_ms, 0, ms, &is_local);
 }

@@ -54,7 +54,7 @@ bool zone_parse(const struct zone *z, struct slice text, int64_t now_ms, int64_t
 {
     bool is_local;
     int64_t read_ms;
-    if (!civil_parse_local(text, now_ms, &read_ms, &is_local))
+    if (!civil_parse_local(text, now_ms, zone_offset(z, now_ms), &read_ms, &is_local))
         return false;
     *ms = is_local ? zone_instant(z, read_ms) : read_ms;
     if (*ms < 0) /* east of UTC, the local 1970 began before the epoch */

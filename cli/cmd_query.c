@@ -18,6 +18,8 @@ static const char usage[] =
     "address it asks a running daemon, else it reads the store.\n"
     "\n"
     "      --filter DIM=VALUE  only series with this text in dimension DIM; again for further dimensions\n"
+    "      --where CONDITION   only series that match: 'path=/blog/*|/news/*', 'status!=2*', 'status>=500';\n"
+    "                          again for further conditions\n"
     "      --measure NAME      the measure to show (default: the report's first), or all\n"
     "      --from TIME         begin (default: an hour before --to), moved back to the start of its step\n"
     "      --to TIME           end, exclusive (default: now)\n"
@@ -43,10 +45,11 @@ static const char usage[] =
     "absent:\n"
     "- in a table, empty in CSV, null in JSON.\n"
     "\n"
-    "TIME is in the time zone: 2015-05-17, 2015-05-17T10:05, or with an offset 2015-05-17T10:05+02:00; or\n"
-    "seconds since 1970, now, or back from now: -15m, -1h, -7d.\n"
+    "TIME is in the time zone: 2015-05-17, 2015-05, 2015-05-17T10:05, today, yesterday; or with an offset\n"
+    "2015-05-17T10:05+02:00; or now, back from now (-15m, -1h, -7d), or seconds since 1970.\n"
     "\n"
     "  tallyd query pages --filter path=/index.html --from -1h --step minute\n"
+    "  tallyd query pages --where 'path=/blog/*' --from yesterday --to today --step hour\n"
     "  tallyd query pages --from 2015-05-17 --to 2015-05-21 --top 10\n"
     "  tallyd query site --from 2015-01-01 --to 2016-01-01 --step month --tz Europe/Berlin\n"
     "  tallyd query http://127.0.0.1:8080 pages --from -1d --top 10\n";
@@ -103,19 +106,14 @@ static bool take_week_start(void *context, const char *name, const char *value, 
 
 static int parse_arguments(struct arguments *args, int argc, char **argv)
 {
-    const struct option_word words[] = {{"filter", .take = take_parameter},
-                                        {"measure", .take = take_parameter},
-                                        {"from", .take = take_parameter},
-                                        {"to", .take = take_parameter},
-                                        {"step", .take = take_parameter},
-                                        {"week-start", .take = take_week_start},
-                                        {"tz", .take = take_parameter},
-                                        {"top", .take = take_parameter},
-                                        {"format", .take = take_parameter},
-                                        {"explain", .flag = &args->explain},
-                                        {"config", 'c', .text = &args->config_file},
-                                        {"store", .text = &args->store_url},
-                                        {"cacert", .text = &args->daemon.cacert}};
+    const struct option_word words[] = {
+        {"filter", .take = take_parameter},      {"where", .take = take_parameter},
+        {"measure", .take = take_parameter},     {"from", .take = take_parameter},
+        {"to", .take = take_parameter},          {"step", .take = take_parameter},
+        {"week-start", .take = take_week_start}, {"tz", .take = take_parameter},
+        {"top", .take = take_parameter},         {"format", .take = take_parameter},
+        {"explain", .flag = &args->explain},     {"config", 'c', .text = &args->config_file},
+        {"store", .text = &args->store_url},     {"cacert", .text = &args->daemon.cacert}};
     const struct command command = {"query", usage, words, COUNT_OF(words), args};
     int code = options_parse(&command, &argc, &argv);
     return code != 0 ? code : take_operands(args, argc, argv);
@@ -140,16 +138,35 @@ static bool make_query(struct query *q, const struct arguments *args, const stru
     return true;
 }
 
+/* Say when there are counts: whoever imported an old log has none in the default range. */
+static void note_empty(struct store *st, const struct query *q)
+{
+    const char *usual = q->from_ms < 0 ? "; the default range is the last hour" : "";
+    char iso[ZONE_ISO_BYTES];
+    struct newest newest;
+    struct err e;
+    int report = store_find_report(st, q->report);
+    if (!store_newest(st, (size_t)report, CIVIL_END_MS, &newest, &e))
+        fprintf(stderr, "note: nothing was counted in this range%s\n", usual);
+    else if (newest.start_ms < 0)
+        fprintf(stderr, "note: %.*s has no counts yet\n", SLICE_ARGS(q->report));
+    else
+        fprintf(stderr,
+                "note: nothing was counted in this range%s. The newest counts are of the %s %s: give --from "
+                "and --to\n",
+                usual, span_name(newest.span), zone_iso(q->zone, newest.start_ms, iso));
+}
+
 /* Explain zeros in a table, which may surprise an operator; scripts compare the other formats. */
-static void print_notes(const struct query *q, const struct query_stats *stats)
+static void print_notes(struct store *st, const struct query *q, const struct query_stats *stats)
 {
     struct text note = {0};
     if (q->format != QUERY_TABLE)
         return;
     if (!stats->every_series && stats->series_matched == 0)
-        fputs("note: the report has no series that matches the filters\n", stderr);
+        fputs("note: the report has no series that matches\n", stderr);
     else if (stats->total.rows == 0)
-        fputs("note: nothing was counted in this range; the default range is the last hour\n", stderr);
+        note_empty(st, q);
     query_note(q, stats, &note);
     if (note.len > 0)
         fputs(note.ptr, stderr);
@@ -168,7 +185,7 @@ static bool answer(const struct query *q, const struct config *c, bool explain, 
         options_show_lines(&out);
     good = good && options_print(&out, e);
     if (good)
-        print_notes(q, &stats);
+        print_notes(st, q, &stats);
     if (good && explain) {
         query_explain(q, &stats, &plan);
         fputs(plan.ptr, stderr);

@@ -117,7 +117,7 @@ static bool walk(struct walk *w, struct store *st, size_t report, const struct s
 
 /* Is every dimension given by `=`, once, or none given at all? Sets `values` of those given by `=` in any
  * case. */
-static bool is_simple(const struct walk *w, struct slice values[REPORT_DIMENSIONS_MAX])
+static bool is_simple(const struct walk *w, struct slice *values)
 {
     size_t given = 0;
     bool others = false;
@@ -141,7 +141,7 @@ static bool is_simple(const struct walk *w, struct slice values[REPORT_DIMENSION
 const struct match *select_series(struct select *s, struct store *st, size_t report, bool has_le,
                                   struct err *e)
 {
-    struct slice values[REPORT_DIMENSIONS_MAX] = {{0}};
+    struct series_wanted wanted = {0};
     struct walk w = {
         .select = s, .report = &st->reports[report], .match = &s->match, .has_le = has_le, .e = e};
     if (s->matched == report + 1 && s->has_le == has_le)
@@ -149,8 +149,8 @@ const struct match *select_series(struct select *s, struct store *st, size_t rep
     match_fini(&s->match);
     s->matched = 0;
     names_of(w.report, &w.names);
-    if (!(is_simple(&w, values) ? match_series(&s->match, st, report, values, e)
-                                : walk(&w, st, report, values)))
+    if (!(is_simple(&w, wanted.values) ? match_series(&s->match, st, report, &wanted, e)
+                                       : walk(&w, st, report, wanted.values)))
         return NULL;
     s->matched = report + 1;
     s->has_le = has_le;

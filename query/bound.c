@@ -77,9 +77,20 @@ static bool bind_filters(struct bound *b, struct err *e)
             unknown_name(e, "dimension", f->dimension, names);
             return err_prefix(e, "report %s", r->name);
         }
-        if (b->values[d].ptr != NULL)
+        if (b->wanted.values[d].ptr != NULL)
             return err_set(e, EX_USAGE, "filter: %s is given twice", r->dimensions[d].name);
-        b->values[d] = f->value;
+        b->wanted.values[d] = f->value;
+    }
+    return true;
+}
+
+static bool bind_where(struct bound *b, struct err *e)
+{
+    const struct query *q = b->query;
+    for (size_t i = 0; i < q->where_count; i++) {
+        if (!where_parse(&b->wanted.where[i], b->answer.report, q->where[i], e))
+            return false;
+        b->wanted.where_count++;
     }
     return true;
 }
@@ -121,7 +132,8 @@ bool bound_fill(struct bound *b, struct err *e)
         return err_set(e, EX_USAGE, "top ranks series over the whole range: leave out the step");
     b->answer.of_series = q->top > 0;
     return bind_report(b, e) && store_watermarks(b->store, b->report, &b->watermarks, e) &&
-           bind_measures(b, e) && check_ranked(b, e) && bind_filters(b, e) && bind_range(b, e);
+           bind_measures(b, e) && check_ranked(b, e) && bind_filters(b, e) && bind_where(b, e) &&
+           bind_range(b, e);
 }
 
 void bound_widen(struct bound *b)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "query/answer.h"
+#include "query/match.h"
 #include "query/tiles.h"
 
 /* A query whose names were found in a store. */
@@ -10,9 +11,9 @@ struct bound {
     const struct query *query;
     struct store *store;
     size_t report;
-    struct slice values[REPORT_DIMENSIONS_MAX]; /* wanted text of each dimension; NULL: any */
-    struct answer answer;                       /* the answer's report, measures and range; no rows yet */
-    struct watermarks watermarks;               /* the report's expiry watermarks */
+    struct series_wanted wanted;  /* what its series must have */
+    struct answer answer;         /* the answer's report, measures and range; no rows yet */
+    struct watermarks watermarks; /* the report's expiry watermarks */
 };
 
 /* Find a report by its name. The error lists the names that exist. */

@@ -68,7 +68,7 @@ static bool refuse_rows(const struct bound *b, enum span resolution, struct err 
 {
     const struct answer *a = &b->answer;
     const char *step = coarser_step(a, resolution);
-    const char *report = a->of_series ? NULL : hint_report(b->store, a, b->values);
+    const char *report = a->of_series ? NULL : hint_report(b->store, a, &b->wanted);
     return err_set(e, EX_UNAVAILABLE,
                    "the answer takes more than %" PRIu64
                    " rows of the store (query.rows_max): ask for a shorter range%s%s%s%s",

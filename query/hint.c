@@ -90,22 +90,31 @@ static bool has_measures(const struct report *r, const struct answer *a)
     return true;
 }
 
-static bool has_dimensions(const struct report *r, const struct answer *a, const struct slice *values)
+static bool has_dimension(const struct report *r, const struct answer *a, size_t dimension)
+{
+    return report_find_dimension(r, slice_text(a->report->dimensions[dimension].name)) >= 0;
+}
+
+static bool has_dimensions(const struct report *r, const struct answer *a, const struct series_wanted *wanted)
 {
     for (size_t d = 0; d < a->report->dimension_count; d++) {
-        if (values[d].ptr != NULL && report_find_dimension(r, slice_text(a->report->dimensions[d].name)) < 0)
+        if (wanted->values[d].ptr != NULL && !has_dimension(r, a, d))
+            return false;
+    }
+    for (size_t i = 0; i < wanted->where_count; i++) {
+        if (!has_dimension(r, a, wanted->where[i].dimension))
             return false;
     }
     return true;
 }
 
-const char *hint_report(const struct store *st, const struct answer *a, const struct slice *values)
+const char *hint_report(const struct store *st, const struct answer *a, const struct series_wanted *wanted)
 {
     const struct report *best = a->report;
     for (size_t i = 0; i < st->report_count; i++) {
         const struct report *r = &st->reports[i];
         if (r->dimension_count < best->dimension_count && report_cell(r) <= report_cell(a->report) &&
-            has_conditions(r, a->report) && has_measures(r, a) && has_dimensions(r, a, values))
+            has_conditions(r, a->report) && has_measures(r, a) && has_dimensions(r, a, wanted))
             best = r;
     }
     return best != a->report ? best->name : NULL;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "query/answer.h"
+#include "query/match.h"
 
 /* The shortest common step that is longer than `longer_than_ms` and gives the answer's range at most
  * `rows_max` rows; NULL: none. */
@@ -14,5 +15,5 @@ bool hint_is_kept_in_utc(const struct answer *a, const struct watermarks *waterm
 /* The shortest resolution whose time buckets have not expired from `from_ms` on; SPAN_COUNT: none. */
 enum span hint_kept_span(const struct report *r, const struct watermarks *watermarks, int64_t from_ms);
 /* The name of a report that answers the same from fewer dimensions; NULL: none. It has the same conditions,
- * the answer's measures, and the dimensions given in `values` (see match_series()). */
-const char *hint_report(const struct store *st, const struct answer *a, const struct slice *values);
+ * the answer's measures, and the dimensions of which something is wanted. */
+const char *hint_report(const struct store *st, const struct answer *a, const struct series_wanted *wanted);

@@ -7,15 +7,21 @@
 
 struct search {
     struct match *match;
-    const struct slice *values;
+    const struct series_wanted *wanted;
     size_t dimension_count, words;
 };
 
 static bool matches(const struct search *s, struct slice key)
 {
+    struct slice texts[REPORT_DIMENSIONS_MAX];
+    const struct series_wanted *w = s->wanted;
     for (size_t d = 0; d < s->dimension_count; d++) {
-        struct slice text = dimension_next(&key);
-        if (s->values[d].ptr != NULL && !slice_equal(text, s->values[d]))
+        texts[d] = slice_is(key, STORE_OTHER_KEY) ? key : dimension_next(&key);
+        if (w->values[d].ptr != NULL && !slice_equal(texts[d], w->values[d]))
+            return false;
+    }
+    for (size_t i = 0; i < w->where_count; i++) {
+        if (!where_holds(&w->where[i], texts[w->where[i].dimension]))
             return false;
     }
     return true;
@@ -35,11 +41,12 @@ static bool look_at(void *context, uint32_t series, struct slice key)
     return true;
 }
 
-static bool match_some(struct match *m, struct store *st, size_t report, const struct slice *values,
+static bool match_some(struct match *m, struct store *st, size_t report, const struct series_wanted *wanted,
                        struct err *e)
 {
-    struct search s = {m, values, st->reports[report].dimension_count, 0};
-    if (!store_series_like(st, report, values, look_at, &s, e))
+    struct search s = {m, wanted, st->reports[report].dimension_count, 0};
+    look_at(&s, STORE_SERIES_OTHER, slice_text(STORE_OTHER_KEY));
+    if (!store_series_like(st, report, wanted->values, look_at, &s, e))
         return false;
     m->set.kind = m->count == 1 ? SERIES_ONE : SERIES_SET;
     m->set.bits = m->bits;
@@ -74,20 +81,24 @@ static bool is_other(const struct slice *values, size_t dimensions)
     return d == dimensions;
 }
 
-bool match_series(struct match *m, struct store *st, size_t report, const struct slice *values, struct err *e)
+bool match_series(struct match *m, struct store *st, size_t report, const struct series_wanted *wanted,
+                  struct err *e)
 {
     size_t given = 0, dimensions = st->reports[report].dimension_count;
     for (size_t d = 0; d < dimensions; d++)
-        given += values[d].ptr != NULL;
+        given += wanted->values[d].ptr != NULL;
     *m = (struct match){.set = {.kind = SERIES_ALL}};
+    if (wanted->where_count > 0)
+        return match_some(m, st, report, wanted, e);
     if (given == 0)
         return true;
-    if (is_other(values, dimensions)) {
+    if (is_other(wanted->values, dimensions)) {
         m->set = (struct series_set){.kind = SERIES_ONE, .one = STORE_SERIES_OTHER};
         m->count = 1;
         return true;
     }
-    return given == dimensions ? match_one(m, st, report, values, e) : match_some(m, st, report, values, e);
+    return given == dimensions ? match_one(m, st, report, wanted->values, e)
+                               : match_some(m, st, report, wanted, e);
 }
 
 void match_fini(struct match *m)

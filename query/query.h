@@ -47,6 +47,8 @@ struct query_filter {
     struct slice dimension, value;
 };
 
+#define QUERY_WHERE_MAX 8
+
 struct query {
     struct query_limits limits;
     int64_t now_ms;
@@ -54,6 +56,8 @@ struct query {
         measure; /* names; measure: a figure (figure.h); "": the report's first; "all": all */
     struct query_filter filters[REPORT_DIMENSIONS_MAX];
     size_t filter_count;
+    struct slice where[QUERY_WHERE_MAX]; /* conditions on dimensions: where.h */
+    size_t where_count;
     const struct zone *zone;
     struct slice from, to;  /* texts as given, since the zone may be given after them */
     int64_t from_ms, to_ms; /* from_ms -1: an hour before `to`; to_ms -1: now */
@@ -88,8 +92,9 @@ struct query_stats {
 
 void query_init(struct query *q, int64_t now_ms, const struct query_limits *limits);
 
-/* Set one parameter, named as on the command line and in a URL: report, measure, filter (dimension=value, may
- * be repeated), from, to, step, week_start (monday), tz (a time zone), top, format, bars (yes or no). */
+/* Set one parameter, named as on the command line and in a URL: report, measure, filter (dimension=value) and
+ * where (a condition), which may be repeated, from, to, step, week_start (monday), tz (a time zone), top,
+ * format, bars (yes or no). */
 bool query_set(struct query *q, struct slice name, struct slice value, struct err *e) MUST_CHECK;
 /* Set the parameter `limit` of rankings and values: the most series or values wanted. A limit above
  * query.series_max is lowered to it. */

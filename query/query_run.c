@@ -207,7 +207,7 @@ bool query_run(struct store *st, const struct query *q, struct text *out, struct
     struct filling filling = {.a = &b.answer, .sketches_max = q->limits.sketches_max, .memory = st->memory};
     arena_init(&filling.sketch_memory, SKETCHES_CHUNK_BYTES);
     top_init(&top, &b.answer, q->limits.sketches_max, st->memory);
-    bool good = make_rows(&b, e) && match_series(&match, st, b.report, b.values, e) &&
+    bool good = make_rows(&b, e) && match_series(&match, st, b.report, &b.wanted, e) &&
                 find_rows(&b, &top, &filling, &match, stats, e) && find_missed(&b, stats, e) &&
                 write_answer(&b, out, e);
     match_fini(&match);

@@ -5,7 +5,9 @@
 #include "query/unknown.h"
 
 #define STEP_HELP "a number and s, m, h, d, w, mo or y: 15m, 6h, 2w"
-#define TIME_HELP "2015-05-17, 2015-05-17T10:05, seconds since 1970, now, or back from now: -15m, -1h, -7d"
+#define TIME_HELP                                                                                       \
+    "2015-05-17, 2015-05, 2015-05-17T10:05, today, yesterday, now, back from now (-15m, -1h, -7d), or " \
+    "seconds since 1970"
 
 void query_init(struct query *q, int64_t now_ms, const struct query_limits *limits)
 {
@@ -43,6 +45,14 @@ static bool set_filter(struct query *q, struct slice value, struct err *e)
     size_t len = (size_t)(equals - value.ptr);
     q->filters[q->filter_count++] =
         (struct query_filter){slice_of(value.ptr, len), slice_of(equals + 1, value.len - len - 1)};
+    return true;
+}
+
+static bool set_where(struct query *q, struct slice value, struct err *e)
+{
+    if (q->where_count == QUERY_WHERE_MAX)
+        return err_set(e, EX_USAGE, "where: more than %d of them", QUERY_WHERE_MAX);
+    q->where[q->where_count++] = value;
     return true;
 }
 
@@ -144,14 +154,14 @@ static bool set_bars(struct query *q, struct slice value, struct err *e)
     return q->bars || slice_is(value, "no") || unknown_name(e, "bars", value, names);
 }
 
-const char *const query_parameters[] = {"report",     "measure", "filter", "from",   "to",   "step",
+const char *const query_parameters[] = {"report",     "measure", "filter", "where",  "from", "to", "step",
                                         "week_start", "tz",      "top",    "format", "bars", NULL};
 
 bool query_set(struct query *q, struct slice name, struct slice value, struct err *e)
 {
     static bool (*const setters[])(struct query *, struct slice, struct err *) = {
-        set_report,     set_measure, set_filter, set_from,   set_to,  set_step,
-        set_week_start, set_zone,    set_top,    set_format, set_bars};
+        set_report, set_measure,    set_filter, set_where, set_from,   set_to,
+        set_step,   set_week_start, set_zone,   set_top,   set_format, set_bars};
     _Static_assert(COUNT_OF(setters) + 1 == COUNT_OF(query_parameters), "a setter for each name");
     int i = slice_find(name, query_parameters);
     return i >= 0 ? setters[i](q, value, e) : unknown_name(e, "parameter", name, query_parameters);

@@ -298,7 +298,7 @@ bool ranking_run(struct store *st, const struct query *q, struct text *out, stru
         return false;
     top_init(&r.now, a, q->limits.sketches_max, st->memory);
     top_init(&r.before, a, q->limits.sketches_max, st->memory);
-    bool good = match_series(&r.match, st, r.bound.report, r.bound.values, e) && rank(&r, e);
+    bool good = match_series(&r.match, st, r.bound.report, &r.bound.wanted, e) && rank(&r, e);
     if (good) {
         if (q->format == QUERY_CSV || q->format == QUERY_CSV_RAW)
             write_csv(&r, out);

@@ -55,7 +55,8 @@ static void frame_release(struct frame *f)
 
 static bool set_word(struct query *q, struct slice name, struct slice value, struct err *e)
 {
-    static const char *const names[] = {"report", "measure", "filter", "step", "week_start", "tz", NULL};
+    static const char *const names[] = {"report", "measure",    "filter", "where",
+                                        "step",   "week_start", "tz",     NULL};
     return slice_find(name, names) >= 0 ? query_set(q, name, value, e)
                                         : unknown_name(e, "parameter", name, names);
 }

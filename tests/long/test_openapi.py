@@ -35,6 +35,8 @@ STRING = "schema: {type: string}"
 NARROWER = {
     "report": (STRING, "schema: {enum: [site, pages, clients]}"),
     "measure": (STRING, "schema: {enum: [hits, all]}"),
+    "where": ('items: {type: string, pattern: "^[^=<>!]+(=|!=|<|<=|>|>=)[^=<>]+$"}',
+              "items: {enum: [path=/*, path!=/about, 'method=G*|POST', status>=300, 'status<abc']}"),
     "filter": ('items: {type: string, pattern: "^[^=]*="}', "items: {enum: [path=/, path=/about, method=GET, status=200]}"),
     "from": (STRING, 'schema: {enum: ["-1h", "-90d", "2026-01-05", "2026-01-05T10:05", "1767571200", "1970-01-01"]}'),
     "to": ("schema: {type: string, default: now}", 'schema: {enum: [now, "2026-01-06", "2026-01-05T12:00", "9999-12-31"]}'),

@@ -168,6 +168,45 @@ static void test_top_shows_other_in_every_dimension(void **state)
                  "host,method,status,value\n(other),(other),(other),2\nh,GET,200,1\n");
 }
 
+/* So a condition and its opposite share all counts. */
+static void test_conditions_take_other_as_a_text(void **state)
+{
+    struct world *w = *state;
+    w->reports[FIXTURE_CLIENTS].series_max = 1;
+    world_reopen(w);
+    world_hit(w, FIXTURE_CLIENTS, "h\tGET\t200", "2015-06-17T10:05", 1);
+    world_hit(w, FIXTURE_CLIENTS, "h\tGET\t206", "2015-06-17T10:05", 2);
+    world_apply(w, 1);
+    static const struct {
+        const char *where, *bytes;
+    } cases[] = {{"where=status=2*", "1"},       {"where=status!=2*", "2"}, {"where=status=(other)", "2"},
+                 {"where=host!=(other)", "1"},   {"where=status>=0", "1"},  {"where=status<0", "0"},
+                 {"where=method=GET|(o*)", "3"}, {"where=host=x", "0"}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char expected[64];
+        snprintf(expected, sizeof expected, "time,value\n2015-06-01T00:00:00Z,%s\n", cases[i].bytes);
+        asking_check(&query, w,
+                     PARAMETERS("report=clients", "from=2015-06", "to=2015-07", "step=month", "format=csv",
+                                "measure=bytes", cases[i].where),
+                     expected);
+    }
+}
+
+static void test_conditions_that_are_none(void **state)
+{
+    static const struct {
+        const char *where, *error;
+    } cases[] = {
+        {"where=path", "where: found \"path\", expected a dimension, one of = != < <= > >=, and a value"},
+        {"where=path=", "where: found \"path=\", expected a dimension"},
+        {"where==x", "report pages: unknown dimension \"\""},
+        {"where=pth=x", "report pages: unknown dimension \"pth\" (did you mean \"path\"?)"},
+        {"where=path>=x", "where: found \"path>=x\", expected a number after < <= > >="},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        asking_refused(&query, *state, PARAMETERS("report=pages", cases[i].where), EX_USAGE, cases[i].error);
+}
+
 static void test_json_is_what_the_page_reads(void **state)
 {
     asking_check(&query, *state,
@@ -270,7 +309,7 @@ static void test_wrong_questions_are_answered_with_what_exists(void **state)
                    "there are table, csv, csv-raw, json");
     asking_refused(&query, *state, PARAMETERS("report=pages", "form=csv"), EX_USAGE,
                    "unknown parameter \"form\"");
-    asking_refused(&query, *state, PARAMETERS("report=pages", "from=yesterday"), EX_USAGE, "expected a time");
+    asking_refused(&query, *state, PARAMETERS("report=pages", "from=tomorrow"), EX_USAGE, "expected a time");
     asking_refused(&query, *state, PARAMETERS("report=pages", "from=2015-05-18", "to=2015-05-18"), EX_USAGE,
                    "the range is empty");
     asking_refused(&query, *state, PARAMETERS("report=pages", "top=0"), EX_USAGE, "from 1 to 10");
@@ -523,6 +562,8 @@ int main(void)
         TEST(test_filter_over_some_dimensions_sums_up_the_rest),
         TEST(test_top_ranks_by_value_then_key),
         TEST(test_top_shows_other_in_every_dimension),
+        TEST(test_conditions_take_other_as_a_text),
+        TEST(test_conditions_that_are_none),
         TEST(test_json_is_what_the_page_reads),
         TEST(test_table_is_aligned),
         TEST(test_table_cuts_long_text_and_draws_bars),

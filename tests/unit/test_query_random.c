@@ -8,6 +8,7 @@
 #include "tests/support/wall.h"
 #include "tests/support/world.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,12 +25,32 @@ static const char *const hosts[] = {"::1", "h", "-", "a b", "h2"};
 static const char *const methods[] = {"GET", "POST", "-"};
 static const char *const statuses[] = {"200", "404", "500", "-"};
 
+/* Conditions as they are asked; and for the judge a dimension, patterns of fnmatch(3), and the least number. */
+static const struct asked {
+    const char *text;
+    int dimension;
+    bool is_negative;
+    const char *patterns[3];
+    int least;
+} conditions[] = {
+    {"host=h*", 0, false, {"h*"}, 0},
+    {"host!=*1|a b", 0, true, {"*1", "a b"}, 0},
+    {"host=*", 0, false, {"*"}, 0},
+    {"host=-", 0, false, {"-"}, 0},
+    {"method=P*T|GET", 1, false, {"P*T", "GET"}, 0},
+    {"method!=*S*", 1, true, {"*S*"}, 0},
+    {"status=2*|*4", 2, false, {"2*", "*4"}, 0},
+    {"status>=404", 2, false, {NULL}, 404},
+    {"status>403.5", 2, false, {NULL}, 404},
+};
+
 struct game {
     struct dice dice;
     struct model model;
     char keys[KEYS_MAX][32];
     struct query query;
-    int64_t from_ms; /* of the first count */
+    const struct asked *where[2]; /* conditions of the query, in turn */
+    int64_t from_ms;              /* of the first count */
 };
 
 static void fill(struct game *g, struct world *w)
@@ -76,17 +97,40 @@ static void roll_question(struct game *g)
     if (dice_roll(&g->dice, 3) == 0)
         q->filters[q->filter_count++] =
             (struct query_filter){slice_text("method"), slice_text(methods[dice_roll(&g->dice, 3)])};
+    for (int64_t i = dice_roll(&g->dice, 3); i > 0; i--) {
+        struct err e;
+        const struct asked *asked = &conditions[dice_roll(&g->dice, COUNT_OF(conditions))];
+        g->where[q->where_count] = asked;
+        assert_true(query_set(q, slice_text("where"), slice_text(asked->text), &e));
+    }
+}
+
+static bool judge(const struct asked *asked, struct slice of)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.*s", SLICE_ARGS(of));
+    if (asked->least > 0)
+        return atoi(text) >= asked->least;
+    bool found = false;
+    for (size_t i = 0; i < 3 && asked->patterns[i] != NULL; i++)
+        found |= fnmatch(asked->patterns[i], text, 0) == 0;
+    return found != asked->is_negative;
 }
 
 /* A model_fn: does the key have what the question asks for? */
 static bool is_asked_for(void *context, struct slice key)
 {
     static const char *const names[] = {"host", "method", "status"};
-    const struct query *q = context;
+    const struct game *g = context;
+    const struct query *q = &g->query;
     for (size_t d = 0; d < 3; d++) {
         struct slice text = dimension_next(&key);
         for (size_t i = 0; i < q->filter_count; i++) {
             if (slice_is(q->filters[i].dimension, names[d]) && !slice_equal(q->filters[i].value, text))
+                return false;
+        }
+        for (size_t i = 0; i < q->where_count; i++) {
+            if (g->where[i]->dimension == (int)d && !judge(g->where[i], text))
                 return false;
         }
     }
@@ -137,7 +181,7 @@ static void check_steps(struct game *g, struct world *w)
     while (at_ms < end_ms) {
         int64_t next_ms = q->has_step ? step_next(&q->step, q->zone, at_ms) : end_ms;
         text_printf(&expected, "%s,%" PRId64 "\n", zone_iso(q->zone, at_ms, iso),
-                    recount(g, is_asked_for, q, at_ms, next_ms));
+                    recount(g, is_asked_for, g, at_ms, next_ms));
         at_ms = next_ms;
     }
     assert_string_equal(out.ptr, expected.ptr);
@@ -160,7 +204,7 @@ static void check_top(struct game *g, struct world *w)
         size_t best = KEYS_MAX;
         int64_t most = 0;
         for (size_t i = 0; i < KEYS_MAX; i++) {
-            if (taken[i] || !is_asked_for(q, slice_text(g->keys[i])))
+            if (taken[i] || !is_asked_for(g, slice_text(g->keys[i])))
                 continue;
             int64_t value = recount(g, model_is, g->keys[i], from_ms, to_ms);
             if (value > most || (value == most && best < KEYS_MAX && strcmp(g->keys[i], g->keys[best]) < 0)) {

@@ -1,0 +1,62 @@
+#include "query/where.h"
+
+#include "base/pattern.h"
+#include "base/suggest.h"
+#include "ingest/decimal.h"
+#include "query/unknown.h"
+
+static bool find_dimension(struct where *w, const struct report *r, struct slice name, struct err *e)
+{
+    const char *names[REPORT_DIMENSIONS_MAX + 1] = {0};
+    int found = report_find_dimension(r, name);
+    w->dimension = (size_t)found;
+    if (found >= 0)
+        return true;
+    for (size_t d = 0; d < r->dimension_count; d++)
+        names[d] = r->dimensions[d].name;
+    unknown_name(e, "dimension", name, names);
+    return err_prefix(e, "report %s", r->name);
+}
+
+bool where_parse(struct where *w, const struct report *r, struct slice condition, struct err *e)
+{
+    char quoted[SUGGEST_QUOTE_BYTES];
+    struct slice name;
+    if (!condition_split(condition, &name, &w->op, &w->text) || w->text.len == 0)
+        return err_set(e, EX_USAGE,
+                       "where: found %s, expected a dimension, one of = != < <= > >=, and a value: "
+                       "path=/blog/*|/news/*, status>=500",
+                       suggest_quote(condition, quoted));
+    if (!find_dimension(w, r, name, e))
+        return false;
+    return w->op == OP_EQ || w->op == OP_NE || decimal_parse(w->text, &w->number) == DECIMAL_OK ||
+           err_set(e, EX_USAGE, "where: found %s, expected a number after < <= > >=: status>=500",
+                   suggest_quote(condition, quoted));
+}
+
+static bool compares(const struct where *w, int64_t number)
+{
+    switch (w->op) {
+    case OP_LT:
+        return number < w->number;
+    case OP_LE:
+        return number <= w->number;
+    case OP_GT:
+        return number > w->number;
+    case OP_GE:
+        return number >= w->number;
+    case OP_EQ:
+    case OP_NE:
+        break;
+    }
+    ASSERT(false);
+    return false;
+}
+
+bool where_holds(const struct where *w, struct slice text)
+{
+    int64_t number;
+    if (w->op == OP_EQ || w->op == OP_NE)
+        return pattern_any(w->text, text) == (w->op == OP_EQ);
+    return decimal_parse(text, &number) == DECIMAL_OK && compares(w, number);
+}
