@@ -25,7 +25,7 @@ static const char *const hosts[] = {"::1", "h", "-", "a b", "h2"};
 static const char *const methods[] = {"GET", "POST", "-"};
 static const char *const statuses[] = {"200", "404", "500", "-"};
 
-/* Conditions as they are asked; and for the judge a dimension, patterns of fnmatch(3), and the least number. */
+/* Conditions as they are asked; for the judge a dimension, patterns of fnmatch(3), and the least number. */
 static const struct asked {
     const char *text;
     int dimension;
