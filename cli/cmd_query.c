@@ -157,6 +157,14 @@ static void note_empty(struct store *st, const struct query *q)
                 usual, span_name(newest.span), zone_iso(q->zone, newest.start_ms, iso));
 }
 
+static bool has_star(const struct query *q)
+{
+    bool has = false;
+    for (size_t i = 0; i < q->filter_count; i++)
+        has |= memchr(q->filters[i].value.ptr, '*', q->filters[i].value.len) != NULL;
+    return has;
+}
+
 /* Explain zeros in a table, which may surprise an operator; scripts compare the other formats. */
 static void print_notes(struct store *st, const struct query *q, const struct query_stats *stats)
 {
@@ -164,7 +172,8 @@ static void print_notes(struct store *st, const struct query *q, const struct qu
     if (q->format != QUERY_TABLE)
         return;
     if (!stats->every_series && stats->series_matched == 0)
-        fputs("note: the report has no series that matches\n", stderr);
+        fprintf(stderr, "note: the report has no series that matches%s\n",
+                has_star(q) ? ": --filter takes whole texts, --where takes patterns" : "");
     else if (stats->total.rows == 0)
         note_empty(st, q);
     query_note(q, stats, &note);

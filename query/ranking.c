@@ -26,8 +26,8 @@ struct ranking {
 
 bool ranking_set(struct query *q, struct slice name, struct slice value, struct err *e)
 {
-    static const char *const names[] = {"report", "measure", "filter", "from", "to",
-                                        "tz",     "limit",   "format", NULL};
+    static const char *const names[] = {"report", "measure", "filter", "where",  "from",
+                                        "to",     "tz",      "limit",  "format", NULL};
     static const char *const formats[] = {"json", "csv", "csv-raw", NULL};
     if (slice_find(name, names) < 0)
         return unknown_name(e, "parameter", name, names);

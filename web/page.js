@@ -17,7 +17,7 @@ const MEASURES = 3; // number of measures shown besides the chosen one
 const LINES = ["p50", "p95", "p99"]; // quantiles of a histogram that are drawn together
 const HIDDEN = /^p9[05]\(/, QUANTILE = /^p\d+\(/; // quantiles that need no card, beside another measure and beside lines
 
-// filters: [dimension, value]; range: a name in RANGES, or "FROM/TO" in ISO 8601; compare: with yesterday and last week
+// filters: [dimension, value], and "where" if the value has patterns; range: a name in RANGES, or "FROM/TO" in ISO 8601; compare: with yesterday and last week
 const view = { report: null, measure: "", filters: [], range: "hour", compare: false };
 const buckets = new Map(); // start in ms -> value; null: absent
 const quantiles = new Map(); // start in ms -> the quantiles that are drawn with a chosen one, in the order of LINES
@@ -62,7 +62,7 @@ const range = () => rangeOf(view.range);
 const isFixed = () => range().end !== undefined; // it does not move with the time
 const nowMs = () => Date.now() + skewMs;
 const rows = () => [...buckets].sort((a, b) => a[0] - b[0]);
-const filterWords = (filters) => filters.map(([dimension, value]) => ["filter", `${dimension}=${value}`]);
+const filterWords = (filters) => filters.map(([dimension, value, word = "filter"]) => [word, `${dimension}=${value}`]);
 
 const cardRange = () => (isFixed() ? "range" : range().title);
 
@@ -103,10 +103,12 @@ function fillSelect(select, names, chosen) {
   select.replaceChildren(...names.map((n) => new Option(n, n, false, n === chosen)));
 }
 
+const isFilter = (text) => text.includes("=") && view.report.dimensions.includes(text.split("=", 1)[0]);
 const WORDS = {
   report: (name) => reports.some((r) => r.name === name),
   measure: (name) => view.report.measures.includes(name),
-  filter: (text) => text.includes("=") && view.report.dimensions.includes(text.split("=", 1)[0]),
+  filter: isFilter,
+  where: isFilter,
   range: (text) => rangeOf(text) !== null,
   compare: (text) => text === "yes",
 };
@@ -116,7 +118,8 @@ function takeAddress() {
   const known = (word) => wanted.getAll(word).filter(WORDS[word]);
   view.report = reports.find((r) => r.name === known("report")[0]) ?? reports[0];
   view.measure = known("measure")[0] ?? view.report.measures[0];
-  view.filters = [...new Map(known("filter").map((f) => [f.split("=", 1)[0], f.slice(f.indexOf("=") + 1)]))];
+  const filters = ["where", "filter"].flatMap((word) => known(word).map((f) => [f.split("=", 1)[0], f.slice(f.indexOf("=") + 1), word]));
+  view.filters = [...new Map(filters.map((f) => [f[0], f])).values()];
   view.range = known("range")[0] ?? "hour";
   view.compare = known("compare").length > 0;
   const others = [...wanted].filter(([word, text]) => !(Object.hasOwn(WORDS, word) && WORDS[word](text)));
@@ -172,7 +175,7 @@ function showFilters() {
     const label = add(el("filters"), "label", `${dimension} `);
     const input = add(label, "input");
     input.name = dimension;
-    input.placeholder = "any";
+    input.placeholder = "any, or with *";
     input.value = visible(view.filters.find(([d]) => d === dimension)?.[1] ?? "");
     input.autocomplete = "off";
     input.spellcheck = false;
@@ -317,7 +320,9 @@ function matchers() {
     while (labels.includes(label) || ["__name__", "le"].includes(label)) label += "_";
     labels.push(label);
   }
-  return view.filters.map(([d, value]) => `${labels[view.report.dimensions.indexOf(d)]}=${JSON.stringify(value)}`).join(",");
+  const regex = (text) => text.replace(/[\\.+?^$(){}[\]]/g, "\\$&").replace(/\*/g, ".*");
+  return view.filters.map(([d, value, word]) => labels[view.report.dimensions.indexOf(d)]
+    + (word === "where" ? `=~${JSON.stringify(regex(value))}` : `=${JSON.stringify(value)}`)).join(",");
 }
 
 async function askHeatmap() {
@@ -348,7 +353,8 @@ async function askTop() {
   const report = view.report.dimensions.length > 0 ? view.report
     : reports.find((r) => r.name === "pages") ?? reports.find((r) => r.dimensions.length > 0);
   if (report === undefined) return;
-  const filters = view.filters.length < report.dimensions.length && report === view.report ? view.filters : [];
+  const isOne = view.filters.filter(([, , word]) => word !== "where").length === report.dimensions.length;
+  const filters = report === view.report && !isOne ? view.filters : [];
   const measure = report.measures.includes(view.measure) ? view.measure : report.measures[0];
   const { series, before } = await rank(report, measure, filters);
   const comparable = before !== null && before.total > 0 && await countedBefore(report, before.from);
@@ -568,7 +574,8 @@ el("filters").addEventListener("input", ({ target }) => {
 el("filters").addEventListener("focusin", ({ target }) => complete(target).catch(complain));
 el("filters").addEventListener("change", ({ target }) => {
   const others = view.filters.filter(([dimension]) => dimension !== target.name);
-  go({ filters: target.value === "" ? others : [...others, [target.name, target.value]] });
+  const filter = [target.name, target.value, target.value.includes("*") ? "where" : "filter"];
+  go({ filters: target.value === "" ? others : [...others, filter] });
   el("filters").querySelector(`[name="${CSS.escape(target.name)}"]`)?.focus();
 });
 document.addEventListener("click", (event) => {

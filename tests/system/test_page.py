@@ -349,6 +349,22 @@ class PageTest(unittest.TestCase):
         newest = page.evaluate(ROWS % "buckets")[0]
         page.wait_for(f"document.getElementById('readout').textContent === '{newest[0]}: {newest[1]} hits'")
 
+    def test_patterns_choose_many(self):
+        page = self.open(("report", "pages"))
+        page.evaluate("document.querySelector('#filters input').focus()")
+        page.type("/page/1*|/page/2")
+        page.press("Enter")
+        page.wait_for("document.querySelector('.waiting') === null && "
+                      "new URLSearchParams(location.search).get('where') === 'path=/page/1*|/page/2'")
+        self.check_buckets(page, 61, "pages", "--where", "path=/page/1*|/page/2")
+        paths = [row[0] for row in page.evaluate(ROWS % "top")]
+        self.assertTrue(paths and all(path.startswith("/page/1") or path == "/page/2" for path in paths), paths)
+        page.evaluate("document.querySelector('#top a').click()")  # one of them, as a whole text
+        page.wait_for(f"new URLSearchParams(location.search).get('filter') === 'path={paths[0]}' && "
+                      "!location.search.includes('where')")
+        page = self.open(("report", "sizes"), ("where", "path=/em*y"))
+        self.assertRegex(self.text(page, "heatmap-readout"), r"^Most: \d\d:\d\d, 0: 3 events")
+
     def test_measure_that_does_not_add_up(self):
         page = self.open(("report", "both"), ("measure", "typical"))
         page.wait_for("document.getElementById('sum').textContent !== '–'")
