@@ -1,8 +1,8 @@
 /* match.h - finds the series of a report that a query wants. Only the store can fail.
  *
- * Cost : with a value for every dimension, one look-up in the store's dictionary. With some, or with conditions,
- *        a walk over the whole dictionary, in a server over the series that have the values. With none, nothing:
- *        every series matches, `other` too.
+ * Cost : with a value for every dimension, one look-up in the store's dictionary. With some, or with
+ *        conditions, a walk over the whole dictionary, in a server over the series that have the values. With
+ *        none, nothing: every series matches, `other` too.
  * Other: the value `(other)` is that of the series `other`; an event's own value of this text is `%28other)`.
  */
 #pragma once

@@ -22,7 +22,7 @@ import urllib.request
 
 from browser import PROGRAM, Browser
 from harness import command
-from pagescripts import COLOURS, FIELDS, POINTS
+from pagescripts import BUCKETS, COLOURS, EXPIRED, FIELDS, POINTS, REFUSED, REFUSING, ROWS
 
 WAIT_S = 30
 MARK = "data-hostile"
@@ -135,33 +135,6 @@ def start_daemon(case):
     daemon = Daemon(directory.name)
     case.addCleanup(daemon.kill)
     return daemon
-
-
-# The states that a test reads from the page, each at one moment.
-ROWS = "[...document.getElementById('%s').tBodies[0].rows].map((r) => [...r.cells].map((c) => c.textContent))"
-BUCKETS = f"""({{ values: {ROWS % "buckets"}.map((row) => row[1]),
-    starts: [...document.getElementById("buckets").tBodies[0].rows].map((row) => row.dataset.at),
-    figures: ["now", "sum"].map((id) => document.getElementById(id).title) }})"""
-
-
-# The hour by minute is refused, as if it were too much; how often, is counted.
-REFUSING = """
-window.refusals = 0;
-const really = window.fetch;
-window.fetch = (url, options) => {
-  if (!/query[?].*step=minute/.test(url)) return really(url, options);
-  window.refusals++;
-  return Promise.resolve(new Response('{"error":"too much of <it>"}', { status: 422 }));
-};"""
-# The minutes of six days ago and before are refused, as if they had expired.
-EXPIRED = """
-const really = window.fetch;
-window.fetch = (url, options) => {
-  const words = new URLSearchParams(String(url).split("?")[1]);
-  if (words.get("step") !== "minute" || Number(words.get("from")) > Date.now() - 6 * 86400000) return really(url, options);
-  return Promise.resolve(new Response('{"error":"the minutes have expired"}', { status: 422 }));
-};"""
-REFUSED = "document.getElementById('notice').textContent === 'too much of <it>'"
 
 
 class PageTest(unittest.TestCase):
