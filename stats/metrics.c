@@ -233,6 +233,8 @@ static void add_jobs(const struct status *s, struct text *out)
             "Documents of months that this daemon rolled up.");
     add_one(out, "top_periods_total", "counter", (int64_t)s->periods_ranked,
             "Hours, days and months of a report that this daemon ranked.");
+    add_one(out, "job_periods_waiting", "gauge", (int64_t)s->jobs_waiting,
+            "Periods of all reports that are over, and not rolled up or ranked yet, by any daemon.");
     add_one(out, "job_failures_total", "counter", (int64_t)s->job_failures,
             "Failed runs of jobs; they are retried.");
 }

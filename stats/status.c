@@ -97,6 +97,13 @@ void status_note_ranking(struct status *s)
     pthread_mutex_unlock(&s->lock);
 }
 
+void status_note_jobs(struct status *s, uint64_t waiting)
+{
+    pthread_mutex_lock(&s->lock);
+    s->jobs_waiting = waiting;
+    pthread_mutex_unlock(&s->lock);
+}
+
 void status_note_job_failure(struct status *s)
 {
     pthread_mutex_lock(&s->lock);

@@ -111,6 +111,7 @@ struct status {
     int64_t expired_ahead_ms;                 /* how far the wall clock was ahead of the newest events then */
     int64_t apply_us;                         /* sum over all batches */
     uint64_t months_rolled, documents_rolled, periods_ranked, job_failures;
+    uint64_t jobs_waiting; /* periods that are over, and not rolled up or ranked yet */
     bool store_is_away;
     char store_error[STATUS_ERROR_BYTES];
     int64_t schemas_waiting; /* schemas for which messages wait */
@@ -136,6 +137,8 @@ void status_note_store(struct status *s, const char *error);
 void status_note_rollup(struct status *s, uint64_t documents);
 void status_note_ranking(struct status *s);
 void status_note_job_failure(struct status *s);
+/* Notes how many periods wait for the jobs of all daemons. */
+void status_note_jobs(struct status *s, uint64_t waiting);
 /* `error`: the first schema for which messages wait, and why; "": none. */
 void status_note_schemas(struct status *s, int64_t waiting, int64_t failures, const char *error);
 /* Returns the index for status_note_partition(); -1: there is no room. */

@@ -24,6 +24,7 @@ struct jobs {
     pthread_mutex_t lock; /* guards `wake`: without it the thread could sleep through a stop */
     pthread_cond_t wake;
     struct ranked_periods ranked;
+    uint64_t waiting; /* periods that wait for jobs, while they are added up */
 };
 
 static void tell_period(void *context, const char *report, enum span span, int64_t start_ms,
@@ -77,6 +78,23 @@ static bool rank_periods(struct jobs *j, struct store_roll *what, struct err *e)
     return good;
 }
 
+/* Add up what waits, of jobs that this daemon runs. */
+static void add_waiting(void *context, const struct store_job *job)
+{
+    struct jobs *j = context;
+    if (j->options.weeks || strcmp(job->name, "weeks") != 0)
+        j->waiting += job->waiting;
+}
+
+static bool note_waiting(struct jobs *j, struct err *e)
+{
+    j->waiting = 0;
+    if (!store_jobs(j->store, add_waiting, j, e))
+        return false;
+    status_note_jobs(j->options.status, j->waiting);
+    return true;
+}
+
 /* Roll up and rank, each even if the other failed. *failed: the first job that failed. */
 static bool work(struct jobs *j, const char **failed, struct err *e)
 {
@@ -99,7 +117,7 @@ static bool work(struct jobs *j, const char **failed, struct err *e)
     bool ranked = rank_periods(j, &what, rolled ? e : &other);
     if (rolled)
         *failed = "top";
-    return rolled && ranked;
+    return rolled && ranked && note_waiting(j, e);
 }
 
 /* A handle that lost its server is closed: its knowledge may be old. Other failures may come from one report

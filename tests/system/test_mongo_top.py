@@ -9,6 +9,7 @@ import collections
 import datetime
 import json
 import os
+import re
 import signal
 import time
 import urllib.parse
@@ -458,11 +459,17 @@ class Daemon(TopCase):
                                       self.valid("pages").get(name, {"measures": {"hits": {"top": []}}})["measures"]["hits"]["top"]))
         self.wait_for_job(lambda: f"hour/{old:%Y%m%d%H}" in self.valid("pages"))
         self.assertRegex(self.get("/metrics"), r"(?m)^tallyd_top_periods_total [1-9]")
+        self.wait_for_job(lambda: "tallyd_job_periods_waiting 0\n" in self.get("/metrics"))
         self.stop()
         kept = following.replace("most: max(bytes)}}", "most: max(bytes)}, keep: {minute: 48h, hour: 7d, day: forever}}")
-        self.write("tallyd.yaml", (kept + "jobs: {rollup_after: 1s}\n").encode())
+        self.write("tallyd.yaml", (kept + "jobs: {rollup_after: 1h}\n").encode())
+        self.append("a.log", lines_of([Event(lately, "GET", "/later", 7)]))
         self.launch("-c", "tallyd.yaml")
         self.wait_for_job(lambda: f"hour/{old:%Y%m%d%H}" not in self.documents("pages"))
+        self.wait_for_job(lambda: name not in self.valid("pages"))
+        waits = lambda: sum(map(int, re.findall(r"(?m)^(?:rollup|top) +\S+ +(\d+)", self.tallyd("job", "list", "-c", "tallyd.yaml"))))
+        self.assertGreater(waits(), 0)
+        self.wait_for_job(lambda: f"tallyd_job_periods_waiting {waits()}\n" in self.get("/metrics"))
         self.stop()
         left = set(self.documents("pages"))
         self.assertLessEqual({name, f"day/{old:%Y%m%d}", f"month/{old:%Y%m}"}, left)
