@@ -94,11 +94,13 @@ static inline void histogram_add(struct histogram *h, struct arena *arena, int32
 {
     if (h->counts == NULL) {
         for (int i = 0; i < HISTOGRAM_FEW && count == 1; i++) {
-            if (h->few_counts[i] == 0 || (h->few[i] == slot && h->few_counts[i] < UINT16_MAX)) {
-                h->few[i] = (int16_t)slot;
-                h->few_counts[i]++;
-                return;
-            }
+            if (h->few_counts[i] != 0 && h->few[i] != slot)
+                continue;
+            if (UNLIKELY(h->few_counts[i] == UINT16_MAX))
+                break;
+            h->few[i] = (int16_t)slot;
+            h->few_counts[i]++;
+            return;
         }
     } else if (LIKELY((uint32_t)(slot - h->first) < h->room)) {
         int64_t *to = &h->counts[slot - h->first];
