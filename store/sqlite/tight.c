@@ -25,40 +25,49 @@ static unsigned entry_shift(uint64_t count)
 
 /* ---- histograms */
 
-/* The next bucket of a packed histogram. NULL: there is none, or none that can be written. */
-static const uint8_t *next_bucket(const uint8_t *p, const uint8_t *end, uint64_t *gap, uint64_t *count)
+/* One bucket of one event: most series have no more of them in most minutes. */
+static size_t put_one_event(int32_t slot, uint8_t *to)
 {
-    if ((p = varint_get(p, end, gap)) == NULL || (p = varint_get(p, end, count)) == NULL ||
-        *gap >= 1 << SLOT_BITS || *count == 0)
-        return NULL;
-    return p;
+    const uint64_t bits = 3 | varint_zigzag(slot) << 2 | (uint64_t)1 << (2 + SLOT_BITS);
+    to[0] = (uint8_t)bits;
+    to[1] = (uint8_t)(bits >> 8);
+    return 2;
 }
 
-static bool put_histogram(struct bits_out *b, struct slice packed)
+/* The number by which a bucket is packed: its gap, of the first one its slot. */
+static uint64_t gap_of(const struct histogram_bucket *b, int32_t before)
 {
-    const uint8_t *const begin = (const uint8_t *)packed.ptr, *const end = begin + packed.len, *p = begin;
-    uint64_t gap, count, buckets = 0, gaps = 0, more = 0;
-    for (; p < end; buckets++) {
-        if ((p = next_bucket(p, end, &gap, &count)) == NULL)
-            return false;
+    return before == INT32_MIN ? varint_zigzag(b->slot) : (uint64_t)(b->slot - before - 1);
+}
+
+/* Returns false if it has too many buckets, or more bytes than packed ones. */
+static bool put_histogram(const struct histogram *h, struct bits_out *b)
+{
+    struct histogram_walk w = histogram_walk(h);
+    struct histogram_bucket bucket;
+    uint64_t buckets = 0, gaps = 0, more = 0, packed = 0;
+    for (int32_t before = INT32_MIN; histogram_next(&w, &bucket); before = bucket.slot, buckets++) {
+        const uint64_t gap = gap_of(&bucket, before), count = (uint64_t)bucket.count;
+        packed += varint_size(gap) + varint_size(count);
         gaps += buckets > 0 ? gap : 0;
         more += count <= COUNT_MAX ? count - 1 : COUNT_MAX;
     }
     if (buckets == 0 || buckets >= TIGHT_OTHER)
         return false;
+    b->end = b->p + packed;
     const unsigned gap_shift = buckets > 1 ? log2_of(gaps / (buckets - 1)) : 0;
     const unsigned count_shift = log2_of(more / buckets);
     bits_put_gamma(b, buckets);
     bits_put_gamma(b, count_shift + 1);
     bits_put(b, gap_shift, buckets > 1 ? SHIFT_BITS : 0);
-    for (p = begin; p < end;) {
-        const bool is_first = p == begin;
-        p = next_bucket(p, end, &gap, &count);
-        if (is_first)
+    w.next = 0;
+    for (int32_t before = INT32_MIN; histogram_next(&w, &bucket); before = bucket.slot) {
+        const uint64_t gap = gap_of(&bucket, before);
+        if (before == INT32_MIN)
             bits_put(b, gap, SLOT_BITS);
         else
             bits_put_rice(b, gap, gap_shift);
-        bits_put_rice(b, count - 1, count_shift);
+        bits_put_rice(b, (uint64_t)bucket.count - 1, count_shift);
     }
     return true;
 }
@@ -97,29 +106,21 @@ static void get_histogram(struct bits_in *b, uint64_t buckets, struct text *pack
 
 /* ---- distinct counts */
 
-static bool put_entries(struct bits_out *b, const uint8_t *p, const uint8_t *end)
+static void put_entries(const struct distinct *d, struct bits_out *b)
 {
     uint32_t entries[DISTINCT_ENTRIES_MAX];
-    uint64_t gap, entry = 0, count = 0, next = 0;
-    for (; p < end; entries[count++] = (uint32_t)entry) {
-        if (count == DISTINCT_ENTRIES_MAX || (p = varint_get(p, end, &gap)) == NULL || gap > UINT32_MAX)
-            return false;
-        entry += gap;
-        if (!distinct_entry_is_valid(entry) || entry >> RANK_BITS < next)
-            return false;
-        next = (entry >> RANK_BITS) + 1;
-    }
-    if (count == 0)
-        return false;
+    const size_t count = distinct_sort(d, entries);
     const unsigned shift = entry_shift(count);
-    next = 0;
+    uint64_t next = 0, packed = 1;
+    for (size_t i = 0; i < count; i++)
+        packed += varint_size(entries[i] - (i > 0 ? entries[i - 1] : 0));
+    b->end = b->p + packed;
     bits_put_gamma(b, count);
-    for (uint64_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         bits_put_rice(b, (entries[i] >> RANK_BITS) - next, shift);
         bits_put_unary(b, (entries[i] & ((1 << RANK_BITS) - 1)) - 1);
         next = (entries[i] >> RANK_BITS) + 1;
     }
-    return true;
 }
 
 static void get_entries(struct bits_in *b, uint64_t count, struct text *packed)
@@ -139,26 +140,20 @@ static void get_entries(struct bits_in *b, uint64_t count, struct text *packed)
     varints_flush(&v);
 }
 
-static bool put_registers(struct bits_out *b, struct slice packed)
+static void put_registers(const uint8_t ranks[DISTINCT_REGISTERS], struct bits_out *b)
 {
-    uint8_t ranks[DISTINCT_REGISTERS];
-    struct bits_in in = {.p = (const uint8_t *)packed.ptr + 1,
-                         .end = (const uint8_t *)packed.ptr + packed.len};
     uint64_t least = UINT64_MAX, sum = 0;
     for (int i = 0; i < DISTINCT_REGISTERS; i++) {
-        ranks[i] = (uint8_t)bits_get(&in, RANK_BITS);
         least = ranks[i] < least ? ranks[i] : least;
         sum += ranks[i];
     }
-    if (!bits_end(&in))
-        return false;
     const unsigned shift = sum - least * DISTINCT_REGISTERS > 2 * DISTINCT_REGISTERS;
+    b->end = b->p + DISTINCT_PACKED_MAX;
     bits_put_gamma(b, HAS_REGISTERS);
     bits_put(b, least, RANK_BITS);
     bits_put(b, shift, 1);
     for (int i = 0; i < DISTINCT_REGISTERS; i++)
         bits_put_rice(b, ranks[i] - least, shift);
-    return true;
 }
 
 static bool get_registers(struct bits_in *b, struct text *packed)
@@ -177,14 +172,6 @@ static bool get_registers(struct bits_in *b, struct text *packed)
     return true;
 }
 
-static bool put_distinct(struct bits_out *b, struct slice packed)
-{
-    const uint8_t *p = (const uint8_t *)packed.ptr;
-    if (p[0] == IS_ENTRIES)
-        return put_entries(b, p + 1, p + packed.len);
-    return p[0] == IS_REGISTERS && put_registers(b, packed);
-}
-
 static bool get_distinct(struct bits_in *b, uint64_t count, struct text *packed)
 {
     if (count < HAS_REGISTERS)
@@ -192,21 +179,104 @@ static bool get_distinct(struct bits_in *b, uint64_t count, struct text *packed)
     return count < HAS_REGISTERS || (count == HAS_REGISTERS && get_registers(b, packed));
 }
 
-/* ---- either */
+/* ---- writing */
 
-size_t tight_put(enum sketch_kind kind, struct slice packed, uint8_t *to)
+size_t tight_room(enum sketch_kind kind, const union sketch *s)
 {
-    struct bits_out b = {.p = to, .end = to + packed.len};
-    const bool good = kind == SKETCH_HISTOGRAM ? put_histogram(&b, packed) : put_distinct(&b, packed);
-    uint8_t *end = bits_finish(&b);
-    if (good && !b.failed)
-        return (size_t)(end - to);
-    b = (struct bits_out){.p = to, .end = to + TIGHT_BYTES_MORE};
-    bits_put_gamma(&b, TIGHT_OTHER);
-    end = bits_finish(&b);
-    memcpy(end, packed.ptr, packed.len);
-    return (size_t)(end - to) + packed.len;
+    const struct histogram *h = &s->histogram;
+    const struct distinct *d = &s->distinct;
+    const size_t packed = kind == SKETCH_HISTOGRAM
+                              ? (size_t)(h->counts == NULL ? HISTOGRAM_FEW : h->room) * 2 * VARINT_BYTES_MAX
+                          : d->mask == DISTINCT_MANY ? DISTINCT_PACKED_MAX
+                                                     : 1 + (size_t)d->count * VARINT_BYTES_MAX;
+    return packed + TIGHT_BYTES_MORE;
 }
+
+/* Writes the packed sketch as it is. */
+static size_t put_other(enum sketch_kind kind, const union sketch *s, uint8_t *to, struct text *work)
+{
+    struct bits_out b = {.p = to, .end = to + TIGHT_BYTES_MORE};
+    text_clear(work);
+    sketch_pack(kind, s, work);
+    if (work->len == 0)
+        return 0;
+    bits_put_gamma(&b, TIGHT_OTHER);
+    uint8_t *const end = bits_finish(&b);
+    memcpy(end, work->ptr, work->len);
+    return (size_t)(end - to) + work->len;
+}
+
+size_t tight_put(enum sketch_kind kind, const union sketch *s, uint8_t *to, struct text *work)
+{
+    struct bits_out b = {.p = to, .end = to};
+    bool good = true;
+    if (kind == SKETCH_HISTOGRAM) {
+        const struct histogram *h = &s->histogram;
+        if (h->counts == NULL && h->few_counts[0] == 1 && h->few_counts[1] == 0)
+            return put_one_event(h->few[0], to);
+        good = put_histogram(h, &b);
+    } else if (s->distinct.mask == DISTINCT_MANY) {
+        put_registers(s->distinct.registers, &b);
+    } else if (s->distinct.count > 0) {
+        put_entries(&s->distinct, &b);
+    } else {
+        good = false;
+    }
+    const uint8_t *const end = bits_finish(&b);
+    return good && !b.failed ? (size_t)(end - to) : put_other(kind, s, to, work);
+}
+
+/* ---- reading into a sketch */
+
+static bool merge_histogram(struct bits_in *b, uint64_t buckets, struct histogram *h, struct arena *arena)
+{
+    const unsigned count_shift = (unsigned)(bits_get_gamma(b) - 1) & 31;
+    const unsigned gap_shift = buckets > 1 ? (unsigned)bits_get(b, SHIFT_BITS) : 0;
+    int64_t slot = varint_unzigzag(bits_get(b, SLOT_BITS));
+    for (uint64_t i = 0; i < buckets; i++) {
+        if (i > 0) {
+            const uint64_t gap = bits_get_rice(b, gap_shift);
+            slot = gap > 2 * HISTOGRAM_SLOTS ? HISTOGRAM_SLOTS : slot + 1 + (int64_t)gap;
+        }
+        const uint64_t more = bits_get_rice(b, count_shift);
+        if (b->failed || more >= INT64_MAX || slot <= -HISTOGRAM_SLOTS || slot >= HISTOGRAM_SLOTS)
+            return false;
+        histogram_add(h, arena, (int32_t)slot, (int64_t)more + 1);
+    }
+    return bits_end(b);
+}
+
+static bool merge_entries(struct bits_in *b, uint64_t count, struct distinct *d, struct arena *arena)
+{
+    const unsigned shift = entry_shift(count);
+    uint64_t next = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t bits = next + bits_get_rice(b, shift), rank = bits_get_unary(b) + 1;
+        const uint64_t entry = bits << RANK_BITS | rank;
+        if (b->failed || bits >> DISTINCT_ENTRY_BITS != 0 || rank >> RANK_BITS != 0 ||
+            !distinct_entry_is_valid(entry))
+            return false;
+        distinct_add_entry(d, arena, (uint32_t)entry);
+        next = bits + 1;
+    }
+    return bits_end(b);
+}
+
+bool tight_merge(enum sketch_kind kind, struct slice tight, union sketch *to, struct arena *arena,
+                 struct text *work)
+{
+    const uint8_t *begin = (const uint8_t *)tight.ptr;
+    struct bits_in b = {.p = begin, .end = begin + tight.len};
+    const uint64_t count = bits_get_gamma(&b);
+    if (kind == SKETCH_HISTOGRAM && count < TIGHT_OTHER)
+        return merge_histogram(&b, count, &to->histogram, arena);
+    if (kind == SKETCH_DISTINCT && count < HAS_REGISTERS)
+        return merge_entries(&b, count, &to->distinct, arena);
+    text_clear(work);
+    return tight_get(kind, tight, work) && sketch_merge(kind, to, arena, text_slice(work));
+}
+
+/* ---- reading into bytes */
 
 bool tight_get(enum sketch_kind kind, struct slice tight, struct text *packed)
 {

@@ -20,8 +20,12 @@
 #define TIGHT_OTHER      4095
 #define TIGHT_BYTES_MORE 3 /* that a sketch may take beyond its packed ones */
 
-/* Writes a packed sketch that is not empty. Returns how many bytes it takes, up to packed.len +
- * TIGHT_BYTES_MORE. */
-size_t tight_put(enum sketch_kind kind, struct slice packed, uint8_t *to);
+/* Writes a sketch. Returns how many bytes it takes, up to tight_room(); an empty one takes none. `work` is for
+ * sketches that are shorter as they are packed. */
+size_t tight_put(enum sketch_kind kind, const union sketch *s, uint8_t *to, struct text *work);
+size_t tight_room(enum sketch_kind kind, const union sketch *s);
+/* Merges it into a sketch. False: it is damaged; `to` is then partly changed. */
+bool tight_merge(enum sketch_kind kind, struct slice tight, union sketch *to, struct arena *arena,
+                 struct text *work) MUST_CHECK;
 /* Appends the packed sketch. False: it is damaged. It may be another sketch then, or decode to none. */
 bool tight_get(enum sketch_kind kind, struct slice tight, struct text *packed) MUST_CHECK;
