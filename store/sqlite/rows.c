@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #define SKETCH_CHUNK_BYTES ((size_t)256 << 10)
+#define AHEAD              8
 
 void items_reserve(struct items *it, size_t more, const struct report *r)
 {
@@ -205,12 +206,14 @@ static bool write_level(struct sqlite_store *st, size_t report, enum level level
             if (how == ROWS_TAKE && report_is_zero(r, value))
                 continue;
             st->block_items = xgrow(st->block_items, &st->block_capacity, n + 1, sizeof *st->block_items);
-            st->block_items[n++] = (struct body_item){
-                .series = (uint32_t)(key >> 6) & (BODY_SERIES - 1),
-                .slot = (uint32_t)key & 63,
-                .value = value,
-                .sketches =
-                    r->sketch_count == 0 ? NULL : &it->sketches[it->items[i].index * r->sketch_count]};
+            const union sketch *sketches =
+                r->sketch_count == 0 ? NULL : &it->sketches[it->items[i].index * r->sketch_count];
+            __builtin_prefetch(value);
+            __builtin_prefetch(sketches);
+            st->block_items[n++] = (struct body_item){.series = (uint32_t)(key >> 6) & (BODY_SERIES - 1),
+                                                      .slot = (uint32_t)key & 63,
+                                                      .value = value,
+                                                      .sketches = sketches};
         }
         uint64_t bucket = group >> (SERIES_BITS - BODY_SERIES_BITS);
         uint64_t block = group & ((1u << (SERIES_BITS - BODY_SERIES_BITS)) - 1);
@@ -238,6 +241,17 @@ static void parent_of(enum level level, uint64_t bucket, uint64_t *parent, uint3
     *slot = (uint32_t)(bucket % slots);
 }
 
+/* Fetch what is read AHEAD items later: their values and sketches lie in the order of arrival. */
+static inline void prefetch_ahead(const struct items *it, size_t i, const struct report *r)
+{
+    if (i + AHEAD >= it->count)
+        return;
+    const size_t index = it->items[i + AHEAD].index;
+    __builtin_prefetch(&it->values[index * r->column_count]);
+    if (r->sketch_count > 0)
+        __builtin_prefetch(&it->sketches[index * r->sketch_count]);
+}
+
 /* Total each (bucket, series) of a settled level into one slot of the next level. */
 static void total_into_parent(struct sqlite_store *st, enum level level, const struct report *r)
 {
@@ -257,8 +271,10 @@ static void total_into_parent(struct sqlite_store *st, enum level level, const s
         int64_t *total = items_add(to, items_key(parent, (uint32_t)owner & (SERIES_MAX - 1), slot), r);
         for (size_t c = 0; c < r->column_count; c++)
             total[c] = 0;
-        for (end = i; end < from->count && from->items[end].key >> 6 == owner; end++)
+        for (end = i; end < from->count && from->items[end].key >> 6 == owner; end++) {
+            prefetch_ahead(from, end, r);
             report_merge(r, total, &from->values[from->items[end].index * r->column_count]);
+        }
         if (r->sketch_count > 0)
             items_unite(r, to, to->count - 1, from, i, end);
     }

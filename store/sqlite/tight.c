@@ -1,7 +1,6 @@
 #include "store/sqlite/tight.h"
 
 #include "base/bits.h"
-#include "base/varint.h"
 
 #define SHIFT_BITS    4 /* of a histogram */
 #define SLOT_BITS     12
@@ -25,6 +24,23 @@ static unsigned entry_shift(uint64_t count)
 
 /* ---- histograms */
 
+/* The buckets of a histogram, ascending. */
+static size_t list_buckets(const struct histogram *h, struct histogram_bucket *to)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; h->counts != NULL && i < h->room; i++) {
+        if (h->counts[i] > 0)
+            to[count++] = (struct histogram_bucket){h->first + (int32_t)i, h->counts[i]};
+    }
+    for (size_t i = 0; h->counts == NULL && i < HISTOGRAM_FEW && h->few_counts[i] > 0; i++, count++) {
+        size_t at = count;
+        for (; at > 0 && to[at - 1].slot > h->few[i]; at--)
+            to[at] = to[at - 1];
+        to[at] = (struct histogram_bucket){h->few[i], h->few_counts[i]};
+    }
+    return count;
+}
+
 /* One bucket of one event: most series have no more of them in most minutes. */
 static size_t put_one_event(int32_t slot, uint8_t *to)
 {
@@ -34,40 +50,33 @@ static size_t put_one_event(int32_t slot, uint8_t *to)
     return 2;
 }
 
-/* The number by which a bucket is packed: its gap, of the first one its slot. */
-static uint64_t gap_of(const struct histogram_bucket *b, int32_t before)
-{
-    return before == INT32_MIN ? varint_zigzag(b->slot) : (uint64_t)(b->slot - before - 1);
-}
-
 /* Returns false if it has too many buckets, or more bytes than packed ones. */
 static bool put_histogram(const struct histogram *h, struct bits_out *b)
 {
-    struct histogram_walk w = histogram_walk(h);
-    struct histogram_bucket bucket;
-    uint64_t buckets = 0, gaps = 0, more = 0, packed = 0;
-    for (int32_t before = INT32_MIN; histogram_next(&w, &bucket); before = bucket.slot, buckets++) {
-        const uint64_t gap = gap_of(&bucket, before), count = (uint64_t)bucket.count;
-        packed += varint_size(gap) + varint_size(count);
-        gaps += buckets > 0 ? gap : 0;
-        more += count <= COUNT_MAX ? count - 1 : COUNT_MAX;
-    }
-    if (buckets == 0 || buckets >= TIGHT_OTHER)
+    struct histogram_bucket list[2 * HISTOGRAM_SLOTS];
+    const size_t count = list_buckets(h, list);
+    if (count == 0 || count >= TIGHT_OTHER)
         return false;
+    const uint64_t first = varint_zigzag(list[0].slot), gaps = count - 1;
+    uint64_t packed = varint_size(first), more = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t events = (uint64_t)list[i].count;
+        packed +=
+            varint_size(events) + (i > 0 ? varint_size((uint64_t)(list[i].slot - list[i - 1].slot - 1)) : 0);
+        more += events <= COUNT_MAX ? events - 1 : COUNT_MAX;
+    }
     b->end = b->p + packed;
-    const unsigned gap_shift = buckets > 1 ? log2_of(gaps / (buckets - 1)) : 0;
-    const unsigned count_shift = log2_of(more / buckets);
-    bits_put_gamma(b, buckets);
+    const uint64_t between = (uint64_t)(list[count - 1].slot - list[0].slot) - gaps;
+    const unsigned gap_shift = count > 1 ? log2_of(between / gaps) : 0;
+    const unsigned count_shift = log2_of(more / count);
+    bits_put_gamma(b, count);
     bits_put_gamma(b, count_shift + 1);
-    bits_put(b, gap_shift, buckets > 1 ? SHIFT_BITS : 0);
-    w.next = 0;
-    for (int32_t before = INT32_MIN; histogram_next(&w, &bucket); before = bucket.slot) {
-        const uint64_t gap = gap_of(&bucket, before);
-        if (before == INT32_MIN)
-            bits_put(b, gap, SLOT_BITS);
-        else
-            bits_put_rice(b, gap, gap_shift);
-        bits_put_rice(b, (uint64_t)bucket.count - 1, count_shift);
+    bits_put(b, gap_shift, count > 1 ? SHIFT_BITS : 0);
+    bits_put(b, first, SLOT_BITS);
+    bits_put_rice(b, (uint64_t)list[0].count - 1, count_shift);
+    for (size_t i = 1; i < count; i++) {
+        bits_put_rice(b, (uint64_t)(list[i].slot - list[i - 1].slot - 1), gap_shift);
+        bits_put_rice(b, (uint64_t)list[i].count - 1, count_shift);
     }
     return true;
 }
@@ -105,6 +114,20 @@ static void get_histogram(struct bits_in *b, uint64_t buckets, struct text *pack
 }
 
 /* ---- distinct counts */
+
+/* One text. Returns 0 if it takes no fewer bytes than usual. */
+static size_t put_one_text(uint32_t entry, uint8_t *to)
+{
+    const unsigned shift = DISTINCT_ENTRY_BITS - 1, rank = entry & ((1 << RANK_BITS) - 1);
+    const uint64_t bits = entry >> RANK_BITS, high = bits >> shift, low = bits & (((uint64_t)1 << shift) - 1);
+    const unsigned before = 2 + (unsigned)high + shift, size = (before + rank + 7) / 8;
+    if (size > sizeof bits || size > 1 + varint_size(entry))
+        return 0;
+    const uint64_t all =
+        htole64(1 | (uint64_t)2 << high | low << (2 + high) | (uint64_t)1 << (before + rank - 1));
+    memcpy(to, &all, sizeof all);
+    return size;
+}
 
 static void put_entries(const struct distinct *d, struct bits_out *b)
 {
@@ -181,17 +204,6 @@ static bool get_distinct(struct bits_in *b, uint64_t count, struct text *packed)
 
 /* ---- writing */
 
-size_t tight_room(enum sketch_kind kind, const union sketch *s)
-{
-    const struct histogram *h = &s->histogram;
-    const struct distinct *d = &s->distinct;
-    const size_t packed = kind == SKETCH_HISTOGRAM
-                              ? (size_t)(h->counts == NULL ? HISTOGRAM_FEW : h->room) * 2 * VARINT_BYTES_MAX
-                          : d->mask == DISTINCT_MANY ? DISTINCT_PACKED_MAX
-                                                     : 1 + (size_t)d->count * VARINT_BYTES_MAX;
-    return packed + TIGHT_BYTES_MORE;
-}
-
 /* Writes the packed sketch as it is. */
 static size_t put_other(enum sketch_kind kind, const union sketch *s, uint8_t *to, struct text *work)
 {
@@ -215,6 +227,11 @@ size_t tight_put(enum sketch_kind kind, const union sketch *s, uint8_t *to, stru
         if (h->counts == NULL && h->few_counts[0] == 1 && h->few_counts[1] == 0)
             return put_one_event(h->few[0], to);
         good = put_histogram(h, &b);
+    } else if (s->distinct.mask == 0 && s->distinct.count == 1) {
+        const size_t size = put_one_text(s->distinct.few[0], to);
+        if (size > 0)
+            return size;
+        put_entries(&s->distinct, &b);
     } else if (s->distinct.mask == DISTINCT_MANY) {
         put_registers(s->distinct.registers, &b);
     } else if (s->distinct.count > 0) {
