@@ -50,6 +50,16 @@ static size_t put_one_event(int32_t slot, uint8_t *to)
     return 2;
 }
 
+/* Reads what put_one_event() writes. False: it is something else. */
+static inline bool get_one_event(struct slice tight, uint64_t *slot)
+{
+    if (tight.len != 2)
+        return false;
+    const uint64_t bits = (uint64_t)(uint8_t)tight.ptr[0] | (uint64_t)(uint8_t)tight.ptr[1] << 8;
+    *slot = bits >> 2 & ((1 << SLOT_BITS) - 1);
+    return (bits & 3) == 3 && bits >> (2 + SLOT_BITS) == 1;
+}
+
 /* Returns false if it has too many buckets, or more bytes than packed ones. */
 static bool put_histogram(const struct histogram *h, struct bits_out *b)
 {
@@ -127,6 +137,27 @@ static size_t put_one_text(uint32_t entry, uint8_t *to)
         htole64(1 | (uint64_t)2 << high | low << (2 + high) | (uint64_t)1 << (before + rank - 1));
     memcpy(to, &all, sizeof all);
     return size;
+}
+
+/* Reads what put_one_text() writes. False: it is something else. */
+static inline bool get_one_text(struct slice tight, uint64_t *entry)
+{
+    const unsigned shift = DISTINCT_ENTRY_BITS - 1;
+    uint64_t all = 0;
+    if (tight.len < 4 || tight.len > sizeof all)
+        return false;
+    memcpy(&all, tight.ptr, 4);
+    for (size_t i = 4; i < tight.len; i++)
+        ((uint8_t *)&all)[i] = (uint8_t)tight.ptr[i];
+    all = le64toh(all);
+    const unsigned high = (all & 2) != 0 ? 0 : 1, before = 2 + high + shift;
+    const uint64_t behind = all >> before;
+    if ((all & 1) == 0 || (high == 1 && (all & 4) == 0) || behind == 0 || (behind & (behind - 1)) != 0)
+        return false;
+    const unsigned rank = (unsigned)__builtin_ctzll(behind) + 1;
+    const uint64_t bits = (uint64_t)high << shift | (all >> (2 + high) & (((uint64_t)1 << shift) - 1));
+    *entry = bits << RANK_BITS | rank;
+    return (before + rank + 7) / 8 == tight.len;
 }
 
 static void put_entries(const struct distinct *d, struct bits_out *b)
@@ -284,6 +315,11 @@ bool tight_merge(enum sketch_kind kind, struct slice tight, union sketch *to, st
 {
     const uint8_t *begin = (const uint8_t *)tight.ptr;
     struct bits_in b = {.p = begin, .end = begin + tight.len};
+    uint64_t one;
+    if (kind == SKETCH_HISTOGRAM && get_one_event(tight, &one) && one >> 1 < HISTOGRAM_SLOTS - 1) {
+        histogram_add(&to->histogram, arena, (int32_t)varint_unzigzag(one), 1);
+        return true;
+    }
     const uint64_t count = bits_get_gamma(&b);
     if (kind == SKETCH_HISTOGRAM && count < TIGHT_OTHER)
         return merge_histogram(&b, count, &to->histogram, arena);
@@ -299,6 +335,17 @@ bool tight_get(enum sketch_kind kind, struct slice tight, struct text *packed)
 {
     const uint8_t *begin = (const uint8_t *)tight.ptr;
     struct bits_in b = {.p = begin, .end = begin + tight.len};
+    uint8_t packed_one[1 + VARINT_BYTES_MAX], *p = packed_one;
+    uint64_t one;
+    if (kind == SKETCH_HISTOGRAM ? get_one_event(tight, &one) : get_one_text(tight, &one)) {
+        if (kind == SKETCH_DISTINCT)
+            *p++ = IS_ENTRIES;
+        p = varint_put(p, one);
+        if (kind == SKETCH_HISTOGRAM)
+            *p++ = 1;
+        text_add(packed, (const char *)packed_one, (size_t)(p - packed_one));
+        return true;
+    }
     const uint64_t count = bits_get_gamma(&b);
     if (count >= TIGHT_OTHER) {
         if (count == TIGHT_OTHER && tight.len > TIGHT_BYTES_MORE)
