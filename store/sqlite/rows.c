@@ -269,9 +269,10 @@ static void total_into_parent(struct sqlite_store *st, enum level level, const s
             known = bucket;
         }
         int64_t *total = items_add(to, items_key(parent, (uint32_t)owner & (SERIES_MAX - 1), slot), r);
+        prefetch_ahead(from, i, r);
         for (size_t c = 0; c < r->column_count; c++)
-            total[c] = 0;
-        for (end = i; end < from->count && from->items[end].key >> 6 == owner; end++) {
+            total[c] = from->values[from->items[i].index * r->column_count + c];
+        for (end = i + 1; end < from->count && from->items[end].key >> 6 == owner; end++) {
             prefetch_ahead(from, end, r);
             report_merge(r, total, &from->values[from->items[end].index * r->column_count]);
         }
