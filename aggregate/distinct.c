@@ -1,15 +1,15 @@
 #include "aggregate/distinct.h"
 
-#include "base/order.h"
 #include "base/varint.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define PLACES_MIN      16
 #define IS_ENTRIES      1
 #define IS_REGISTERS    2
+#define SORT_FEW        24 /* entries that are sorted by insertion alone */
+#define SORT_BITS       8
 #define ENTRY_BYTES_MAX 5          /* of 32 bits, as a varint */
 #define JOINED          UINT64_MAX /* follows the last entry */
 #define REST_BITS       (64 - DISTINCT_REGISTER_BITS)
@@ -113,9 +113,59 @@ void distinct_add_entry(struct distinct *d, struct arena *arena, uint32_t entry)
         make_registers(d, arena);
 }
 
-static int compare_entries(const void *a, const void *b)
+void distinct_unite(struct distinct *d, struct arena *arena, const struct distinct *other)
 {
-    return order_int64(*(const uint32_t *)a, *(const uint32_t *)b);
+    uint32_t places;
+    if (other->mask == DISTINCT_MANY) {
+        make_registers(d, arena);
+        for (size_t i = 0; i < DISTINCT_REGISTERS; i++)
+            d->registers[i] = other->registers[i] > d->registers[i] ? other->registers[i] : d->registers[i];
+        return;
+    }
+    const uint32_t *entries = distinct_entries(other, &places);
+    for (uint32_t i = 0; i < places; i++) {
+        if (entries[i] != 0)
+            distinct_add_entry(d, arena, entries[i]);
+    }
+}
+
+static void sort_by_insertion(uint32_t *entries, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        const uint32_t entry = entries[i];
+        size_t at = i;
+        for (; at > 0 && entries[at - 1] > entry; at--)
+            entries[at] = entries[at - 1];
+        entries[at] = entry;
+    }
+}
+
+/* Entries are bits of a hash. So a few have the same highest bits, and sorting by these does most. */
+static void sort_by_highest_bits(const uint32_t *entries, size_t count, uint32_t *sorted)
+{
+    uint16_t ends[1 << SORT_BITS] = {0};
+    for (size_t i = 0; i < count; i++)
+        ends[entries[i] >> (32 - SORT_BITS)]++;
+    for (size_t i = 1; i < (size_t)1 << SORT_BITS; i++)
+        ends[i] = (uint16_t)(ends[i] + ends[i - 1]);
+    for (size_t i = 0; i < count; i++)
+        sorted[--ends[entries[i] >> (32 - SORT_BITS)]] = entries[i];
+}
+
+size_t distinct_sort(const struct distinct *d, uint32_t sorted[DISTINCT_ENTRIES_MAX])
+{
+    uint32_t found[DISTINCT_ENTRIES_MAX], places;
+    const uint32_t *entries = distinct_entries(d, &places);
+    uint32_t *const to = d->count > SORT_FEW ? found : sorted;
+    size_t count = 0;
+    for (uint32_t i = 0; i < places; i++) {
+        if (entries[i] != 0)
+            to[count++] = entries[i];
+    }
+    if (to == found)
+        sort_by_highest_bits(found, count, sorted);
+    sort_by_insertion(sorted, count);
+    return count;
 }
 
 /* Pre: they are ascending, and up to DISTINCT_ENTRIES_MAX. */
@@ -134,15 +184,7 @@ static void put_entries(const uint32_t *entries, size_t count, struct text *out)
 static void pack_entries(const struct distinct *d, struct text *out)
 {
     uint32_t sorted[DISTINCT_ENTRIES_MAX];
-    size_t count = 0;
-    uint32_t places;
-    const uint32_t *entries = distinct_entries(d, &places);
-    for (uint32_t i = 0; i < places; i++) {
-        if (entries[i] != 0)
-            sorted[count++] = entries[i];
-    }
-    qsort(sorted, count, sizeof *sorted, compare_entries);
-    put_entries(sorted, count, out);
+    put_entries(sorted, distinct_sort(d, sorted), out);
 }
 
 static void pack_registers(const struct distinct *d, struct text *out)

@@ -44,6 +44,10 @@ struct distinct {
 
 /* Adds an entry: to the entries, or to its register. */
 void distinct_add_entry(struct distinct *d, struct arena *arena, uint32_t entry);
+/* Adds the texts of another one. It keeps no memory of it. */
+void distinct_unite(struct distinct *d, struct arena *arena, const struct distinct *other);
+/* Sorts its entries, ascending; returns how many there are. Pre: it has no registers. */
+size_t distinct_sort(const struct distinct *d, uint32_t sorted[DISTINCT_ENTRIES_MAX]);
 /* Adds a rank to a register; entries become registers. False: there is no such register, or no such rank. */
 bool distinct_add_register(struct distinct *d, struct arena *arena, int64_t number, int64_t rank);
 /* Is it an entry that some hash has? */

@@ -151,6 +151,16 @@ void histogram_add_more(struct histogram *h, struct arena *arena, int32_t slot, 
     histogram_add(h, arena, slot, count);
 }
 
+void histogram_unite(struct histogram *h, struct arena *arena, const struct histogram *other)
+{
+    for (int i = 0; other->counts == NULL && i < HISTOGRAM_FEW && other->few_counts[i] > 0; i++)
+        histogram_add(h, arena, other->few[i], other->few_counts[i]);
+    for (uint32_t i = 0; other->counts != NULL && i < other->room; i++) {
+        if (other->counts[i] > 0)
+            histogram_add(h, arena, other->first + (int32_t)i, other->counts[i]);
+    }
+}
+
 struct histogram_walk histogram_walk(const struct histogram *h)
 {
     struct histogram_walk w = {.counts = h->counts};

@@ -89,16 +89,20 @@ int32_t histogram_slot_of_index(const struct histogram_layout *l, int64_t index)
 
 /* Adds to a slot that is not among the few, or has no room. */
 void histogram_add_more(struct histogram *h, struct arena *arena, int32_t slot, int64_t count);
+/* Adds all of another one. It keeps no memory of it. */
+void histogram_unite(struct histogram *h, struct arena *arena, const struct histogram *other);
 
 static inline void histogram_add(struct histogram *h, struct arena *arena, int32_t slot, int64_t count)
 {
     if (h->counts == NULL) {
-        for (int i = 0; i < HISTOGRAM_FEW && count == 1; i++) {
-            if (h->few_counts[i] == 0 || (h->few[i] == slot && h->few_counts[i] < UINT16_MAX)) {
-                h->few[i] = (int16_t)slot;
-                h->few_counts[i]++;
-                return;
-            }
+        for (int i = 0; i < HISTOGRAM_FEW; i++) {
+            if (h->few_counts[i] != 0 && h->few[i] != slot)
+                continue;
+            if (UNLIKELY(count > UINT16_MAX - h->few_counts[i]))
+                break;
+            h->few[i] = (int16_t)slot;
+            h->few_counts[i] = (uint16_t)(h->few_counts[i] + count);
+            return;
         }
     } else if (LIKELY((uint32_t)(slot - h->first) < h->room)) {
         int64_t *to = &h->counts[slot - h->first];

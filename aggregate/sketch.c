@@ -12,6 +12,14 @@ void sketch_pack(enum sketch_kind kind, const union sketch *s, struct text *out)
         distinct_pack(&s->distinct, out);
 }
 
+void sketch_unite(enum sketch_kind kind, union sketch *to, struct arena *arena, const union sketch *from)
+{
+    if (kind == SKETCH_HISTOGRAM)
+        histogram_unite(&to->histogram, arena, &from->histogram);
+    else
+        distinct_unite(&to->distinct, arena, &from->distinct);
+}
+
 bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed)
 {
     return kind == SKETCH_HISTOGRAM ? histogram_merge(&to->histogram, arena, packed)

@@ -27,6 +27,15 @@ union sketch {
 _Static_assert(sizeof(union sketch) % sizeof(int64_t) == 0, "cells are made of int64");
 
 void sketch_pack(enum sketch_kind kind, const union sketch *s, struct text *out);
+/* Is it certainly empty? A histogram that everything was taken out of may not say so. */
+static inline bool sketch_is_empty(enum sketch_kind kind, const union sketch *s)
+{
+    return kind == SKETCH_HISTOGRAM ? s->histogram.counts == NULL && s->histogram.few_counts[0] == 0
+                                    : s->distinct.mask == 0 && s->distinct.count == 0;
+}
+
+/* Merges another sketch of the kind. It keeps no memory of it. */
+void sketch_unite(enum sketch_kind kind, union sketch *to, struct arena *arena, const union sketch *from);
 /* Merges a packed sketch. False: it is damaged; `to` is then partly changed. */
 bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed);
 

@@ -62,6 +62,10 @@ static inline void bits_put_unary(struct bits_out *b, uint64_t number)
 static inline void bits_put_gamma(struct bits_out *b, uint64_t number)
 {
     const unsigned more = 63 - (unsigned)__builtin_clzll(number);
+    if (more < 16) { /* at once */
+        bits_put(b, (uint64_t)1 << more | (number ^ (uint64_t)1 << more) << (more + 1), 2 * more + 1);
+        return;
+    }
     bits_put_unary(b, more);
     if (more > 32)
         bits_put(b, number >> 32 ^ (uint64_t)1 << (more - 32), more - 32);
@@ -71,8 +75,13 @@ static inline void bits_put_gamma(struct bits_out *b, uint64_t number)
 /* Pre: shift is below 32. */
 static inline void bits_put_rice(struct bits_out *b, uint64_t number, unsigned shift)
 {
-    bits_put_unary(b, number >> shift);
-    bits_put(b, number & (((uint64_t)1 << shift) - 1), shift);
+    const uint64_t high = number >> shift, low = number & (((uint64_t)1 << shift) - 1);
+    if (high + shift < 32) { /* at once */
+        bits_put(b, (uint64_t)1 << high | low << (high + 1), (unsigned)high + 1 + shift);
+        return;
+    }
+    bits_put_unary(b, high);
+    bits_put(b, low, shift);
 }
 
 /* Fills the last byte with zeros. Returns the byte after it. */
@@ -150,6 +159,17 @@ static inline uint64_t bits_get_gamma(struct bits_in *b)
 /* Pre: shift is below 32. */
 static inline uint64_t bits_get_rice(struct bits_in *b, unsigned shift)
 {
+    if (b->count < 32 && b->end - b->p >= 4)
+        (void)bits_more(b);
+    if (b->held != 0) {
+        const unsigned zeros = (unsigned)__builtin_ctzll(b->held), bits = zeros + 1 + shift;
+        if (bits <= b->count) { /* at once; there are at most 63 */
+            const uint64_t low = b->held >> zeros >> 1 & (((uint64_t)1 << shift) - 1);
+            b->held >>= bits;
+            b->count -= bits;
+            return (uint64_t)zeros << shift | low;
+        }
+    }
     const uint64_t high = bits_get_unary(b);
     return high << shift | bits_get(b, shift);
 }

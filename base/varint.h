@@ -22,6 +22,12 @@ static inline uint8_t *varint_put(uint8_t *p, uint64_t v)
     return p;
 }
 
+/* The bytes of a number: 7 bits each. */
+static inline size_t varint_size(uint64_t v)
+{
+    return ((63 - (size_t)__builtin_clzll(v | 1)) * 9 + 73) / 64;
+}
+
 /* Returns the byte after the number, or NULL. */
 static inline const uint8_t *varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {

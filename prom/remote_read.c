@@ -246,14 +246,6 @@ static void write_samples(const struct samples *s, int64_t *columns)
     }
 }
 
-static void merge_histogram(struct histogram *to, struct arena *arena, const struct histogram *from)
-{
-    struct histogram_walk w = histogram_walk(from);
-    struct histogram_bucket b;
-    while (histogram_next(&w, &b))
-        histogram_add(to, arena, b.slot, b.count);
-}
-
 /* A histogram for each cell; of a counter a running total. */
 static bool write_histograms(const struct samples *s, size_t row, struct err *e)
 {
@@ -272,7 +264,7 @@ static bool write_histograms(const struct samples *s, size_t row, struct err *e)
         if (is_counter && i > 0)
             measure_merge(s->measure, columns, columns - s->width);
         if (is_counter)
-            merge_histogram(&total, &arena, &s->sketches[first + i]);
+            histogram_unite(&total, &arena, &s->sketches[first + i]);
         struct histogram_walk w = histogram_walk(is_counter ? &total : &s->sketches[first + i]);
         while (i > 0 && histogram_next(&w, &buckets[h.bucket_count]))
             h.bucket_count++;

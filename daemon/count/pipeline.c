@@ -167,12 +167,22 @@ static void close_stripe(struct pipeline *p)
     p->seal_wanted = false;
 }
 
+/* Is the writer still busy with a stripe before the open one? Then that one is better filled than waited for:
+ * a series that comes twice in a batch is written once. A backfill's batches stay short, since others wait. */
+static bool writer_is_behind(struct pipeline *p)
+{
+    pthread_mutex_lock(&p->lanes.lock);
+    const bool is_behind = p->options.apply == NULL && p->next_apply < p->stripe;
+    pthread_mutex_unlock(&p->lanes.lock);
+    return is_behind;
+}
+
 static bool stripe_is_over(struct pipeline *p, const struct stripe *s, int64_t mono_ms)
 {
     if (s->begun_ms == 0)
         return false;
     return p->seal_wanted || reader_offset(p->reader) - s->from >= p->options.stripe_bytes ||
-           mono_ms - s->begun_ms >= p->options.stripe_ms;
+           (mono_ms - s->begun_ms >= p->options.stripe_ms && !writer_is_behind(p));
 }
 
 /* Take the next block for worker `w`. Events later than *latest_ms are in the future, by the wall clock of

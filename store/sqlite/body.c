@@ -114,18 +114,21 @@ static uint8_t *bytes_put(uint8_t *p, const uint8_t *bytes, size_t len)
     return p + len;
 }
 
-/* Write a packed sketch as it is, or tight. Pre: there is room for sketch_room() bytes. */
-static uint8_t *sketch_put(uint8_t *p, enum sketch_kind kind, struct slice packed, bool tightens)
+/* Write a sketch packed or tight. Pre: there is room for sketch_room() bytes. */
+static uint8_t *sketch_put(struct body_buffer *b, uint8_t *p, enum sketch_kind kind, const union sketch *s)
 {
-    if (!tightens || packed.len == 0)
-        return bytes_put(p, (const uint8_t *)packed.ptr, packed.len);
-    uint8_t *tight = p + VARINT_BYTES_MAX;
-    return bytes_put(p, tight, tight_put(kind, packed, tight));
-}
-
-static size_t sketch_room(struct slice packed)
-{
-    return VARINT_BYTES_MAX + packed.len + TIGHT_BYTES_MORE;
+    uint8_t len_bytes[VARINT_BYTES_MAX];
+    if (!b->packs_tight) {
+        text_clear(&b->packed);
+        sketch_pack(kind, s, &b->packed);
+        return bytes_put(p, (const uint8_t *)b->packed.ptr, b->packed.len);
+    }
+    const size_t len = tight_put(kind, s, p + 1, &b->packed), begins = varint_size(len);
+    if (begins > 1)
+        memmove(p + begins, p + 1, len);
+    (void)varint_put(len_bytes, len);
+    memcpy(p, len_bytes, begins);
+    return p + begins + len;
 }
 
 /* Make room behind `at`, for the bytes from `*data` on. Returns `at`, which may have moved. */
@@ -140,8 +143,8 @@ void body_buffer_fini(struct body_buffer *b)
 {
     free(b->data);
     free(b->slots);
-    text_fini(&b->sketches);
     text_fini(&b->loose);
+    text_fini(&b->packed);
     sketch_work_fini(&b->work);
     *b = (struct body_buffer){0};
 }
@@ -170,47 +173,69 @@ static inline void merge_room(struct merge *m, size_t bytes)
     m->out = make_room(&m->buffer->slots, &m->buffer->slots_capacity, m->out, bytes);
 }
 
-/* Write a slot. `is_tight`: its sketches are already. */
-static inline void merge_put(struct merge *m, uint32_t slot, const int64_t *values,
-                             const struct slice *sketches, bool is_tight)
+static inline uint8_t *columns_put(struct merge *m, uint32_t slot, bool is_tight, const int64_t *values)
 {
-    const struct report *r = m->report;
-    const bool tightens = r->sketch_count > 0 && m->buffer->packs_tight && !is_tight;
-    size_t room = (1 + r->column_count) * VARINT_BYTES_MAX;
-    for (size_t i = 0; i < r->sketch_count; i++)
-        room += sketch_room(sketches[i]);
-    merge_room(m, room);
-    m->out = slot_number_put(m->out, m->out_above, slot, is_tight || tightens);
-    for (size_t i = 0; i < r->column_count; i++)
-        m->out = varint_put(m->out, varint_zigzag(values[i]));
-    for (size_t i = 0; i < r->sketch_count; i++)
-        m->out = sketch_put(m->out, measure_sketch_kind(report_sketched(r, i)), sketches[i], tightens);
+    uint8_t *p = slot_number_put(m->out, m->out_above, slot, is_tight);
+    for (size_t i = 0; i < m->report->column_count; i++)
+        p = varint_put(p, varint_zigzag(values[i]));
     m->out_above = slot;
+    return p;
 }
 
-/* Join the sketches of an item with those of `c`. False: a sketch is damaged. */
-static bool join_sketches(struct merge *m, struct counts *c, const struct body_item *item)
+/* Write a slot with sketches that were read. */
+static void merge_put_read(struct merge *m, uint32_t slot, const struct counts *c)
 {
-    struct text *joined = &m->buffer->sketches;
-    size_t from[REPORT_MEASURES_MAX + 1] = {0};
-    text_clear(joined);
+    const struct report *r = m->report;
+    size_t room = (1 + r->column_count) * VARINT_BYTES_MAX;
+    for (size_t i = 0; i < r->sketch_count; i++)
+        room += VARINT_BYTES_MAX + c->sketches[i].len;
+    merge_room(m, room);
+    m->out = columns_put(m, slot, c->is_tight, c->values);
+    for (size_t i = 0; i < r->sketch_count; i++)
+        m->out = bytes_put(m->out, (const uint8_t *)c->sketches[i].ptr, c->sketches[i].len);
+}
+
+/* Write a slot. */
+static inline void merge_put(struct merge *m, uint32_t slot, const int64_t *values,
+                             const union sketch *sketches)
+{
+    const struct report *r = m->report;
+    size_t room = (1 + r->column_count) * VARINT_BYTES_MAX;
+    for (size_t i = 0; i < r->sketch_count; i++)
+        room += VARINT_BYTES_MAX + tight_room(measure_sketch_kind(report_sketched(r, i)), &sketches[i]);
+    merge_room(m, room);
+    m->out = columns_put(m, slot, r->sketch_count > 0 && m->buffer->packs_tight, values);
+    for (size_t i = 0; i < r->sketch_count; i++)
+        m->out = sketch_put(m->buffer, m->out, measure_sketch_kind(report_sketched(r, i)), &sketches[i]);
+}
+
+/* Read the sketches of `c`. Their memory is m->buffer->work. False: one is damaged. */
+static bool read_sketches(struct merge *m, const struct counts *c, union sketch *sketches)
+{
+    struct arena *arena = sketch_work_ready(&m->buffer->work);
     for (size_t i = 0; i < m->report->sketch_count; i++) {
-        if (!sketch_join(measure_sketch_kind(report_sketched(m->report, i)), c->sketches[i],
-                         item->sketches[i], &m->buffer->work, joined))
+        const enum sketch_kind kind = measure_sketch_kind(report_sketched(m->report, i));
+        sketches[i] = (union sketch){0};
+        if (c->is_tight && c->sketches[i].len > 0
+                ? !tight_merge(kind, c->sketches[i], &sketches[i], arena, &m->buffer->packed)
+                : !sketch_merge(kind, &sketches[i], arena, c->sketches[i]))
             return false;
-        from[i + 1] = joined->len;
     }
-    for (size_t i = 0; i < m->report->sketch_count; i++)
-        c->sketches[i] = part_of(joined, from[i], from[i + 1]);
     return true;
 }
 
-/* Merge the counts of an item into `c`. False: a sketch is damaged. */
-static bool merge_counts(struct merge *m, struct counts *c, const struct body_item *item)
+/* Write a slot whose counts are `c` and those of an item. False: a sketch is damaged. */
+static bool merge_put_both(struct merge *m, struct counts *c, const struct body_item *item)
 {
+    union sketch both[REPORT_MEASURES_MAX];
     report_merge(m->report, c->values, item->value);
-    return m->report->sketch_count == 0 ||
-           (loosen(m->report, c, UINT64_MAX, &m->buffer->loose) && join_sketches(m, c, item));
+    if (m->report->sketch_count > 0 && !read_sketches(m, c, both))
+        return false;
+    for (size_t i = 0; i < m->report->sketch_count; i++)
+        sketch_unite(measure_sketch_kind(report_sketched(m->report, i)), &both[i], &m->buffer->work.arena,
+                     &item->sketches[i]);
+    merge_put(m, item->slot, c->values, both);
+    return true;
 }
 
 /* Copy the remaining old slots unread, except the first one's number, which becomes a gap. */
@@ -242,14 +267,14 @@ static bool merge_item(struct merge *m, const struct body_item *item)
         if (old_slot < item->slot)
             break;
         m->old = counts_get(p, m->old_end, m->report, &counts);
-        if (m->old == NULL || (old_slot == item->slot && !merge_counts(m, &counts, item)))
-            return false;
         m->old_above = old_slot;
-        merge_put(m, old_slot, counts.values, counts.sketches, counts.is_tight);
+        if (m->old == NULL)
+            return false;
         if (old_slot == item->slot)
-            return true;
+            return merge_put_both(m, &counts, item);
+        merge_put_read(m, old_slot, &counts);
     }
-    merge_put(m, item->slot, item->value, item->sketches, false);
+    merge_put(m, item->slot, item->value, item->sketches);
     return true;
 }
 
@@ -318,23 +343,32 @@ bool body_merge(struct slice old, const struct body_item *items, size_t count, c
     return true;
 }
 
-/* Take an item's counts out of `c`. */
+/* Take a sketch out of another one. False: it was not merged into it, or that cannot be told. */
+static bool take_sketch(struct merge *m, enum sketch_kind kind, union sketch *from, const union sketch *what)
+{
+    struct text *packed = &m->buffer->packed;
+    if (sketch_is_empty(kind, what))
+        return true;
+    if (kind != SKETCH_HISTOGRAM)
+        return false;
+    text_clear(packed);
+    sketch_pack(kind, what, packed);
+    return histogram_take(&from->histogram, &m->buffer->work.arena, text_slice(packed));
+}
+
+/* Write a slot whose counts are `c` without those of an item, if any is left. */
 static bool take_counts(struct merge *m, struct counts *c, const struct body_item *item)
 {
-    struct text *rest = &m->buffer->sketches;
-    size_t from[REPORT_MEASURES_MAX + 1] = {0};
+    union sketch rest[REPORT_MEASURES_MAX];
     if (!report_take(m->report, c->values, item->value) ||
-        !loosen(m->report, c, UINT64_MAX, &m->buffer->loose))
+        (m->report->sketch_count > 0 && !read_sketches(m, c, rest)))
         return false;
-    text_clear(rest);
     for (size_t i = 0; i < m->report->sketch_count; i++) {
-        if (!sketch_cut(measure_sketch_kind(report_sketched(m->report, i)), c->sketches[i], item->sketches[i],
-                        &m->buffer->work, rest))
+        if (!take_sketch(m, measure_sketch_kind(report_sketched(m->report, i)), &rest[i], &item->sketches[i]))
             return false;
-        from[i + 1] = rest->len;
     }
-    for (size_t i = 0; i < m->report->sketch_count; i++)
-        c->sketches[i] = part_of(rest, from[i], from[i + 1]);
+    if (!report_is_zero(m->report, c->values))
+        merge_put(m, item->slot, c->values, rest);
     return true;
 }
 
@@ -353,10 +387,12 @@ static enum body_taken take_series(const struct entry *old, const struct body_it
         above = slot;
         if (count > 0 && items[count - 1].slot > slot)
             return BODY_LACKS_ITEM;
-        if (count > 0 && items[count - 1].slot == slot && !take_counts(&m, &counts, &items[--count]))
+        if (count == 0 || items[count - 1].slot != slot) {
+            if (!report_is_zero(r, counts.values))
+                merge_put_read(&m, slot, &counts);
+        } else if (!take_counts(&m, &counts, &items[--count])) {
             return BODY_LACKS_ITEM;
-        if (!report_is_zero(r, counts.values))
-            merge_put(&m, slot, counts.values, counts.sketches, counts.is_tight);
+        }
     }
     *slots_len = (size_t)(m.out - b->slots);
     return count == 0 ? BODY_TAKEN : BODY_LACKS_ITEM;

@@ -34,7 +34,7 @@ struct body_item {
     uint32_t series; /* number within the block: 0 to BODY_SERIES - 1 */
     uint32_t slot;
     const int64_t *value;
-    const struct slice *sketches; /* packed; those of the report's measures that have one */
+    const union sketch *sketches; /* those of the report's measures that have one */
 };
 
 /* A new body, and working memory. Zeros: unused. */
@@ -43,8 +43,8 @@ struct body_buffer {
     size_t len, capacity;
     uint8_t *slots; /* of one series */
     size_t slots_capacity;
-    struct text sketches; /* of one slot; between two calls free for the caller's own */
-    struct text loose;    /* tight sketches of one slot, as they were packed */
+    struct text loose;  /* tight sketches of one slot, as they were packed */
+    struct text packed; /* one sketch */
     struct sketch_work work;
     bool packs_tight; /* whether the sketches that are written become tight; set by the owner */
 };

@@ -25,8 +25,7 @@ static bool fold_slot(void *context, uint32_t series, uint32_t slot, const int64
         items_add(it, items_key(f->minute / 60, f->first_series + series, f->minute % 60), f->report);
     for (size_t i = 0; i < f->report->column_count; i++)
         to[i] = values[i];
-    items_put_sketches(it, f->report, it->count - 1, sketches);
-    return true;
+    return items_merge_packed(it, f->report, it->count - 1, sketches);
 }
 
 /* Read and delete the fresh rows of one minute, blocks [block, block + FOLD_BLOCKS). */

@@ -86,10 +86,9 @@ struct items {
     size_t count, capacity, scratch_capacity;
     int64_t *values; /* the values of item i begin at values[items[i].index * columns] */
     size_t values_capacity;
-    struct slice
-        *sketches; /* packed; those of item i begin at sketches[items[i].index * sketches of the report] */
+    union sketch *sketches; /* those of item i begin at sketches[items[i].index * sketches of the report] */
     size_t sketches_capacity;
-    struct arena packed; /* holds them; its chunk_bytes are 0 until it is needed */
+    struct arena memory; /* of sketches that are no part's; its chunk_bytes are 0 until it is needed */
 };
 
 /* The identity of a file, whatever its name. Zeros: there is no file. */
@@ -214,8 +213,9 @@ bool dict_find(struct sqlite_store *st, size_t report, struct slice key, uint32_
 void items_reserve(struct items *it, size_t more, const struct report *r);
 void items_clear(struct items *it);
 void items_fini(struct items *it);
-/* Copy packed sketches to an item. */
-void items_put_sketches(struct items *it, const struct report *r, size_t index, const struct slice *sketches);
+/* Merge packed sketches into those of an item. False: one is damaged. */
+bool items_merge_packed(struct items *it, const struct report *r, size_t index,
+                        const struct slice *sketches) MUST_CHECK;
 /* Add a part's cells to st->items of a level: LEVEL_FRESH or LEVEL_HOUR. */
 void rows_gather(struct sqlite_store *st, size_t report, const struct part *part, enum level level);
 /* Write st->items[LEVEL_FRESH] into fresh rows. */
@@ -236,7 +236,7 @@ static inline int64_t *items_add(struct items *it, uint64_t key, const struct re
     ASSERT(it->count < it->capacity && it->count * r->column_count < it->values_capacity);
     it->items[it->count] = (struct radix_item){key, (uint32_t)it->count};
     for (size_t i = 0; i < r->sketch_count; i++)
-        it->sketches[it->count * r->sketch_count + i] = slice_of(NULL, 0);
+        it->sketches[it->count * r->sketch_count + i] = (union sketch){0};
     return &it->values[it->count++ * r->column_count];
 }
 

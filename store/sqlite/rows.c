@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-#define PACKED_CHUNK_BYTES ((size_t)256 << 10)
+#define SKETCH_CHUNK_BYTES ((size_t)256 << 10)
+#define AHEAD              8
 
 void items_reserve(struct items *it, size_t more, const struct report *r)
 {
@@ -19,23 +20,27 @@ void items_reserve(struct items *it, size_t more, const struct report *r)
             xgrow(it->sketches, &it->sketches_capacity, count * r->sketch_count, sizeof *it->sketches);
 }
 
-static struct arena *packed_of(struct items *it)
+static struct arena *memory_of(struct items *it)
 {
-    if (it->packed.chunk_bytes == 0)
-        arena_init(&it->packed, PACKED_CHUNK_BYTES);
-    return &it->packed;
+    if (it->memory.chunk_bytes == 0)
+        arena_init(&it->memory, SKETCH_CHUNK_BYTES);
+    return &it->memory;
 }
 
-void items_put_sketches(struct items *it, const struct report *r, size_t index, const struct slice *sketches)
+bool items_merge_packed(struct items *it, const struct report *r, size_t index, const struct slice *sketches)
 {
-    for (size_t i = 0; i < r->sketch_count; i++)
-        it->sketches[index * r->sketch_count + i] = arena_copy(packed_of(it), sketches[i]);
+    union sketch *to = &it->sketches[index * r->sketch_count];
+    for (size_t i = 0; i < r->sketch_count; i++) {
+        if (!sketch_merge(measure_sketch_kind(report_sketched(r, i)), &to[i], memory_of(it), sketches[i]))
+            return false;
+    }
+    return true;
 }
 
 void items_clear(struct items *it)
 {
     it->count = 0;
-    arena_reset(&it->packed);
+    arena_reset(&it->memory);
 }
 
 void items_fini(struct items *it)
@@ -44,51 +49,30 @@ void items_fini(struct items *it)
     free(it->scratch);
     free(it->values);
     free(it->sketches);
-    arena_fini(&it->packed);
+    arena_fini(&it->memory);
     *it = (struct items){0};
 }
 
-/* Join the sketches of an item with those of another one. False: a sketch is damaged. */
-static bool items_join(struct sqlite_store *st, const struct report *r, struct items *to, size_t to_index,
-                       const struct items *from, size_t from_index)
+/* Merge the sketches of items [first, end) of one level into an item of the same or of another one. The
+ * sketches of several items make new ones: those of a part must stay as they are, since the batch may be
+ * applied again. */
+static void items_unite(const struct report *r, struct items *to, size_t index, const struct items *from,
+                        size_t first, size_t end)
 {
-    for (size_t i = 0; i < r->sketch_count; i++) {
-        struct slice *mine = &to->sketches[to_index * r->sketch_count + i];
-        struct slice other = from->sketches[from_index * r->sketch_count + i];
-        if (other.len == 0)
-            continue;
-        if (mine->len > 0) {
-            text_clear(&st->body.sketches);
-            if (!sketch_join(measure_sketch_kind(report_sketched(r, i)), *mine, other, &st->body.work,
-                             &st->body.sketches))
-                return false;
-            other = text_slice(&st->body.sketches);
-        }
-        *mine = arena_copy(packed_of(to), other);
+    for (size_t k = 0; k < r->sketch_count; k++) {
+        const enum sketch_kind kind = measure_sketch_kind(report_sketched(r, k));
+        union sketch whole = {0};
+        if (end - first == 1)
+            whole = from->sketches[from->items[first].index * r->sketch_count + k];
+        for (size_t i = first; i < end && end - first > 1; i++)
+            sketch_unite(kind, &whole, memory_of(to),
+                         &from->sketches[from->items[i].index * r->sketch_count + k]);
+        to->sketches[index * r->sketch_count + k] = whole;
     }
-    return true;
-}
-
-/* Merge the values and sketches of an item into those of another one, of the same or of another level. False:
- * a sketch is damaged. */
-static inline bool items_merge(struct sqlite_store *st, const struct report *r, struct items *to,
-                               size_t to_index, const struct items *from, size_t from_index)
-{
-    report_merge(r, &to->values[to_index * r->column_count], &from->values[from_index * r->column_count]);
-    return r->sketch_count == 0 || items_join(st, r, to, to_index, from, from_index);
-}
-
-static bool fail_sketch(const struct sqlite_store *st, const struct report *r, struct err *e)
-{
-    return err_set(
-        e, EX_DATAERR,
-        "%s is damaged: a histogram or distinct count of report \"%s\" does not decode; restore it from "
-        "a backup",
-        st->path, r->name);
 }
 
 /* Sort by key and merge equal keys (several parts may hold the same cell). */
-static bool items_settle(struct sqlite_store *st, struct items *it, const struct report *r, struct err *e)
+static void items_settle(struct items *it, const struct report *r)
 {
     it->scratch = xgrow(it->scratch, &it->scratch_capacity, it->capacity, sizeof *it->scratch);
     if (radix_sort(it->items, it->scratch, it->count) == it->scratch) {
@@ -100,14 +84,15 @@ static bool items_settle(struct sqlite_store *st, struct items *it, const struct
         it->scratch_capacity = capacity;
     }
     size_t kept = 0;
-    for (size_t i = 0; i < it->count; i++) {
-        if (kept == 0 || it->items[kept - 1].key != it->items[i].key)
-            it->items[kept++] = it->items[i];
-        else if (!items_merge(st, r, it, it->items[kept - 1].index, it, it->items[i].index))
-            return fail_sketch(st, r, e);
+    for (size_t i = 0, end; i < it->count; i = end) {
+        int64_t *values = &it->values[it->items[i].index * r->column_count];
+        for (end = i + 1; end < it->count && it->items[end].key == it->items[i].key; end++)
+            report_merge(r, values, &it->values[it->items[end].index * r->column_count]);
+        if (r->sketch_count > 0 && end - i > 1)
+            items_unite(r, it, it->items[i].index, it, i, end);
+        it->items[kept++] = it->items[i];
     }
     it->count = kept;
-    return true;
 }
 
 static bool fail_damaged(const struct sqlite_store *st, int64_t at, struct err *e)
@@ -211,8 +196,7 @@ static bool write_level(struct sqlite_store *st, size_t report, enum level level
     const struct report *r = &st->reports[report];
     struct items *it = &st->items[level];
     const uint64_t kept = first_kept(&st->tables[report], level, how);
-    if (!items_settle(st, it, r, e))
-        return false;
+    items_settle(it, r);
     for (size_t i = 0; i < it->count;) {
         uint64_t group = it->items[i].key >> block_bits;
         size_t n = 0;
@@ -222,12 +206,14 @@ static bool write_level(struct sqlite_store *st, size_t report, enum level level
             if (how == ROWS_TAKE && report_is_zero(r, value))
                 continue;
             st->block_items = xgrow(st->block_items, &st->block_capacity, n + 1, sizeof *st->block_items);
-            st->block_items[n++] = (struct body_item){
-                .series = (uint32_t)(key >> 6) & (BODY_SERIES - 1),
-                .slot = (uint32_t)key & 63,
-                .value = value,
-                .sketches =
-                    r->sketch_count == 0 ? NULL : &it->sketches[it->items[i].index * r->sketch_count]};
+            const union sketch *sketches =
+                r->sketch_count == 0 ? NULL : &it->sketches[it->items[i].index * r->sketch_count];
+            __builtin_prefetch(value);
+            __builtin_prefetch(sketches);
+            st->block_items[n++] = (struct body_item){.series = (uint32_t)(key >> 6) & (BODY_SERIES - 1),
+                                                      .slot = (uint32_t)key & 63,
+                                                      .value = value,
+                                                      .sketches = sketches};
         }
         uint64_t bucket = group >> (SERIES_BITS - BODY_SERIES_BITS);
         uint64_t block = group & ((1u << (SERIES_BITS - BODY_SERIES_BITS)) - 1);
@@ -255,9 +241,19 @@ static void parent_of(enum level level, uint64_t bucket, uint64_t *parent, uint3
     *slot = (uint32_t)(bucket % slots);
 }
 
+/* Fetch what is read AHEAD items later: their values and sketches lie in the order of arrival. */
+static inline void prefetch_ahead(const struct items *it, size_t i, const struct report *r)
+{
+    if (i + AHEAD >= it->count)
+        return;
+    const size_t index = it->items[i + AHEAD].index;
+    __builtin_prefetch(&it->values[index * r->column_count]);
+    if (r->sketch_count > 0)
+        __builtin_prefetch(&it->sketches[index * r->sketch_count]);
+}
+
 /* Total each (bucket, series) of a settled level into one slot of the next level. */
-static bool total_into_parent(struct sqlite_store *st, enum level level, const struct report *r,
-                              struct err *e)
+static void total_into_parent(struct sqlite_store *st, enum level level, const struct report *r)
 {
     ASSERT(level >= LEVEL_HOUR && level < LEVEL_YEAR);
     struct items *from = &st->items[level], *to = &st->items[level + 1];
@@ -265,7 +261,7 @@ static bool total_into_parent(struct sqlite_store *st, enum level level, const s
     items_reserve(to, from->count, r);
     uint64_t parent = 0, known = UINT64_MAX;
     uint32_t slot = 0;
-    for (size_t i = 0; i < from->count;) {
+    for (size_t i = 0, end; i < from->count; i = end) {
         uint64_t owner = from->items[i].key >> 6;
         uint64_t bucket = owner >> SERIES_BITS;
         if (bucket != known) {
@@ -273,24 +269,15 @@ static bool total_into_parent(struct sqlite_store *st, enum level level, const s
             known = bucket;
         }
         int64_t *total = items_add(to, items_key(parent, (uint32_t)owner & (SERIES_MAX - 1), slot), r);
+        prefetch_ahead(from, i, r);
         for (size_t c = 0; c < r->column_count; c++)
-            total[c] = 0;
-        for (; i < from->count && from->items[i].key >> 6 == owner; i++) {
-            if (!items_merge(st, r, to, to->count - 1, from, from->items[i].index))
-                return fail_sketch(st, r, e);
+            total[c] = from->values[from->items[i].index * r->column_count + c];
+        for (end = i + 1; end < from->count && from->items[end].key >> 6 == owner; end++) {
+            prefetch_ahead(from, end, r);
+            report_merge(r, total, &from->values[from->items[end].index * r->column_count]);
         }
-    }
-    return true;
-}
-
-/* Pack the sketches of a part's cell for an item. */
-static void pack_sketches(struct sqlite_store *st, const struct report *r, struct cell *c, struct items *it)
-{
-    for (size_t i = 0; i < r->sketch_count; i++) {
-        text_clear(&st->body.sketches);
-        sketch_pack(measure_sketch_kind(report_sketched(r, i)), report_sketch(r, c, i), &st->body.sketches);
-        it->sketches[(it->count - 1) * r->sketch_count + i] =
-            arena_copy(packed_of(it), text_slice(&st->body.sketches));
+        if (r->sketch_count > 0)
+            items_unite(r, to, to->count - 1, from, i, end);
     }
 }
 
@@ -309,7 +296,8 @@ void rows_gather(struct sqlite_store *st, size_t report, const struct part *part
         int64_t *values = items_add(it, key, r);
         for (size_t k = 0; k < r->column_count; k++)
             values[k] = c->value[k];
-        pack_sketches(st, r, c, it);
+        for (size_t k = 0; k < r->sketch_count; k++)
+            it->sketches[(it->count - 1) * r->sketch_count + k] = *report_sketch(r, c, k);
     }
 }
 
@@ -323,8 +311,8 @@ bool rows_write_folded(struct sqlite_store *st, size_t report, enum rows_how how
     for (enum level level = LEVEL_HOUR; level <= LEVEL_YEAR; level++) {
         if (!write_level(st, report, level, how, e))
             return false;
-        if (level < LEVEL_YEAR && !total_into_parent(st, level, &st->reports[report], e))
-            return false;
+        if (level < LEVEL_YEAR)
+            total_into_parent(st, level, &st->reports[report]);
     }
     return true;
 }

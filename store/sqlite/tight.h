@@ -16,12 +16,29 @@
 #pragma once
 
 #include "aggregate/sketch.h"
+#include "base/varint.h"
 
 #define TIGHT_OTHER      4095
 #define TIGHT_BYTES_MORE 3 /* that a sketch may take beyond its packed ones */
 
-/* Writes a packed sketch that is not empty. Returns how many bytes it takes, up to packed.len +
- * TIGHT_BYTES_MORE. */
-size_t tight_put(enum sketch_kind kind, struct slice packed, uint8_t *to);
+/* Writes a sketch. Returns how many bytes it takes, up to tight_room(); an empty one takes none. `work` is for
+ * sketches that are shorter as they are packed. */
+size_t tight_put(enum sketch_kind kind, const union sketch *s, uint8_t *to, struct text *work);
+
+static inline size_t tight_room(enum sketch_kind kind, const union sketch *s)
+{
+    size_t numbers = HISTOGRAM_FEW * 2;
+    if (kind == SKETCH_DISTINCT && s->distinct.mask == DISTINCT_MANY)
+        return DISTINCT_PACKED_MAX + TIGHT_BYTES_MORE;
+    if (kind == SKETCH_DISTINCT)
+        numbers = s->distinct.count;
+    else if (s->histogram.counts != NULL)
+        numbers = (size_t)s->histogram.room * 2;
+    return 1 + numbers * VARINT_BYTES_MAX + TIGHT_BYTES_MORE;
+}
+
+/* Merges it into a sketch. False: it is damaged; `to` is then partly changed. */
+bool tight_merge(enum sketch_kind kind, struct slice tight, union sketch *to, struct arena *arena,
+                 struct text *work) MUST_CHECK;
 /* Appends the packed sketch. False: it is damaged. It may be another sketch then, or decode to none. */
 bool tight_get(enum sketch_kind kind, struct slice tight, struct text *packed) MUST_CHECK;

@@ -17,26 +17,26 @@
 #define SHAPES   (REPORT_MEASURES_MAX + 3)
 #define SKETCHED (REPORT_MEASURES_MAX + 1)
 #define SKETCHES 2
-#define POOL     6 /* packed sketches of each kind, the first one empty */
+#define POOL     6 /* sketches of each kind, the first one empty */
 static struct report shapes[SHAPES];
 
 static struct text pool[SKETCHES][POOL];
+static union sketch pool_sketches[SKETCHES][POOL];
+static struct arena pool_memory;
 static struct text loose; /* working memory of body_each() */
 
 static void make_pool(void)
 {
-    struct arena arena;
-    arena_init(&arena, 4096);
+    arena_init(&pool_memory, 4096);
     for (uint64_t n = 1; n < POOL; n++) {
-        union sketch histogram = {0}, distinct = {0};
-        for (uint64_t i = 0; i < n * n * n * 4; i++) {
-            histogram_add(&histogram.histogram, &arena, (int32_t)(i * n % 200) - 20, (int64_t)(i + 1));
-            distinct_add(&distinct.distinct, &arena, (n * 1000 + i) * 0x9E3779B97F4A7C15u);
+        union sketch *histogram = &pool_sketches[0][n], *distinct = &pool_sketches[1][n];
+        for (uint64_t i = 0; i < n * n * n * 4 - 3; i++) {
+            histogram_add(&histogram->histogram, &pool_memory, (int32_t)(i * n % 200) - 20, (int64_t)(i + 1));
+            distinct_add(&distinct->distinct, &pool_memory, (n * 1000 + i) * 0x9E3779B97F4A7C15u);
         }
-        sketch_pack(SKETCH_HISTOGRAM, &histogram, &pool[0][n]);
-        sketch_pack(SKETCH_DISTINCT, &distinct, &pool[1][n]);
+        sketch_pack(SKETCH_HISTOGRAM, histogram, &pool[0][n]);
+        sketch_pack(SKETCH_DISTINCT, distinct, &pool[1][n]);
     }
-    arena_fini(&arena);
 }
 
 static int make_shapes(void **state)
@@ -73,6 +73,7 @@ static int free_shapes(void **state)
     for (size_t i = 0; i < (size_t)SKETCHES * POOL; i++)
         text_fini(all + i);
     text_fini(&loose);
+    arena_fini(&pool_memory);
     return 0;
 }
 
@@ -117,18 +118,19 @@ static void roll_row(struct dice *d, const struct report *r, int64_t *values)
 static struct map map;
 static struct body_item body_items[BODY_SERIES * BODY_SLOTS];
 static int64_t item_values[BODY_SERIES * BODY_SLOTS * REPORT_COLUMNS_MAX];
-static struct slice item_sketches[BODY_SERIES * BODY_SLOTS][SKETCHES];
+static union sketch item_sketches[BODY_SERIES * BODY_SLOTS][SKETCHES];
 
 /* The sketches of an item: random ones of the pool. They are merged into the map, too. */
 static void roll_sketches(struct dice *d, struct map *m, uint32_t series, uint32_t slot,
-                          struct slice *sketches)
+                          union sketch *sketches)
 {
     static struct sketch_work work;
     for (size_t i = 0; i < m->report->sketch_count; i++) {
         struct text *expected = &m->sketches[series][slot][i], joined = {0};
-        sketches[i] = text_slice(&pool[i][dice_roll(d, POOL)]);
+        const size_t rolled = (size_t)dice_roll(d, POOL);
+        sketches[i] = pool_sketches[i][rolled];
         assert_true(sketch_join(measure_sketch_kind(report_sketched(m->report, i)), text_slice(expected),
-                                sketches[i], &work, &joined));
+                                text_slice(&pool[i][rolled]), &work, &joined));
         text_fini(expected);
         *expected = joined;
     }

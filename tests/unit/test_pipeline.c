@@ -249,6 +249,22 @@ static void test_slow_store_stops_the_reading(void **state)
     check_counts(s);
 }
 
+/* What is read while a batch is being applied becomes one more batch, however long that takes. */
+static void test_batches_grow_while_the_store_is_busy(void **state)
+{
+    struct stage *s = *state;
+    struct err e;
+    make_lines(s, 20000);
+    scratch_write(s->path, text_slice(&s->lines));
+    s->options.stripe_ms = 1;
+    s->options.stripe_bytes = INT64_MAX;
+    s->options.shard.cells_max = s->options.shard.series_max = 1000000;
+    s->store.apply_ms = 200;
+    assert_true(run_once(s, &e));
+    assert_in_range(s->store.applies, 1, 6);
+    check_complete(s);
+}
+
 /* The store fails when it is to stop. */
 static bool run_to_a_failing_end(struct stage *s, uint64_t failures)
 {
@@ -387,6 +403,7 @@ int main(void)
         TEST(test_any_threads_and_limits_count_every_line_once),
         TEST(test_failing_store_is_tried_again),
         TEST(test_slow_store_stops_the_reading),
+        TEST(test_batches_grow_while_the_store_is_busy),
         TEST(test_run_ended_by_the_store_is_completed_by_the_next),
         TEST(test_pipeline_whose_store_failed_takes_no_more),
         TEST(test_store_that_fails_at_the_end_is_asked_again),

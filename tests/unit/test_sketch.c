@@ -375,6 +375,32 @@ static void test_joined_entries_are_those_of_the_union(void **state)
     arena_fini(&arena);
 }
 
+/* A slot that is among the few takes any number of events, and stays one bucket. */
+static void test_few_slots_take_any_number_of_events(void **state)
+{
+    struct arena arena;
+    struct text few = {0}, many = {0};
+    (void)state;
+    arena_init(&arena, 4096);
+    union sketch one_by_one = {0}, at_once = {0};
+    for (int64_t i = 1; i <= 3 * (int64_t)UINT16_MAX; i++) {
+        histogram_add(&one_by_one.histogram, &arena, 7, 1);
+        if (i % UINT16_MAX > 1) /* only about where counts are full */
+            continue;
+        assert_int_equal(histogram_count(&one_by_one.histogram), i);
+        at_once = (union sketch){0};
+        histogram_add(&at_once.histogram, &arena, 7, i);
+        text_clear(&few);
+        text_clear(&many);
+        sketch_pack(SKETCH_HISTOGRAM, &one_by_one, &few);
+        sketch_pack(SKETCH_HISTOGRAM, &at_once, &many);
+        assert_true(slice_equal(text_slice(&few), text_slice(&many)));
+    }
+    arena_fini(&arena);
+    text_fini(&few);
+    text_fini(&many);
+}
+
 static void test_what_was_merged_can_be_cut_out_of_a_histogram(void **state)
 {
     struct dice d = dice_new("sketch");
@@ -439,6 +465,7 @@ int main(void)
         cmocka_unit_test(test_no_number_is_far_from_the_value_of_its_bucket),
         cmocka_unit_test(test_quantiles_are_within_two_percent),
         cmocka_unit_test(test_few_texts_are_counted_exactly),
+        cmocka_unit_test(test_few_slots_take_any_number_of_events),
         cmocka_unit_test(test_many_texts_are_counted_within_six_percent),
         cmocka_unit_test(test_any_order_has_the_same_bytes),
         cmocka_unit_test(test_entries_and_registers_merge_to_the_state_of_the_set),
