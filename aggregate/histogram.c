@@ -308,6 +308,17 @@ int32_t histogram_rank(const struct histogram *h, int64_t rank)
     return b.slot;
 }
 
+/* The rank is that of the least number that has this share of them up to itself. */
+bool histogram_quantile(const struct histogram *h, const struct histogram_layout *l, int64_t quantile,
+                        int128 *value)
+{
+    const int64_t count = histogram_count(h);
+    const int128 rank = ((int128)quantile * count + EVENT_SCALE - 1) / EVENT_SCALE;
+    if (count > 0)
+        *value = histogram_value(l, histogram_rank(h, rank < 1 ? 1 : (int64_t)rank));
+    return count > 0;
+}
+
 /* How many of a slot's `count` numbers are up to `limit`, if they lie evenly. */
 static int64_t part_within(const struct histogram_layout *l, int32_t slot, int64_t count, int128 limit)
 {

@@ -42,6 +42,12 @@ bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_f
     return mongo_read_keys(m, kind, scan, fn, context, stats, e) && check_watermarks(m, scan, e);
 }
 
+bool mongo_scan_sketch_keys(struct mongo_store *m, size_t sketch, const struct scan *scan, mongo_key_fn *fn,
+                            void *context, struct scan_stats *stats, struct err *e)
+{
+    return mongo_read_sketch_keys(m, sketch, scan, fn, context, stats, e) && check_watermarks(m, scan, e);
+}
+
 bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e)
 {
