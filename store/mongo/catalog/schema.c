@@ -154,7 +154,7 @@ static void add_buckets(const struct schema *s, bson_t *to, const char *name, co
 
 static void add_measure(const struct schema *s, bson_t *to, const struct measure *m)
 {
-    if (s->c->kind == &mongo_week) {
+    if (s->c->kind->span == SPAN_WEEK) {
         add_buckets(s, to, mongo_member(SPAN_WEEK), m, 0);
         add_buckets(s, to, mongo_member(SPAN_DAY), m, 1);
         return;
@@ -168,8 +168,11 @@ static void add_measure(const struct schema *s, bson_t *to, const struct measure
 static void add_sketch(const struct schema *s, bson_t *to)
 {
     const struct mongo_kind *k = s->c->kind;
-    add_buckets(s, to, mongo_member(k->finest), report_sketched(&s->m->reports[s->c->report], s->c->sketch),
-                (int)k->span - (int)k->finest);
+    const struct measure *m = report_sketched(&s->m->reports[s->c->report], s->c->sketch);
+    if (k == &mongo_sketch_week)
+        add_measure(s, to, m);
+    else
+        add_buckets(s, to, mongo_member(k->finest), m, (int)k->span - (int)k->finest);
 }
 
 static void add_measures(const struct schema *s, bson_t *to)
