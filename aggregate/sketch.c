@@ -18,6 +18,44 @@ bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, 
                                     : distinct_merge(&to->distinct, arena, packed);
 }
 
+static void add_histogram(struct histogram *to, struct arena *arena, const struct histogram *from)
+{
+    struct histogram_walk w = histogram_walk(from);
+    struct histogram_bucket b;
+    while (histogram_next(&w, &b))
+        histogram_add(to, arena, b.slot, b.count);
+}
+
+static void add_registers(struct distinct *to, struct arena *arena, const struct distinct *from)
+{
+    uint8_t ranks[DISTINCT_REGISTERS];
+    distinct_ranks(from, ranks);
+    for (uint32_t i = 0; i < DISTINCT_REGISTERS; i++) {
+        const bool is_good = ranks[i] == 0 || distinct_add_register(to, arena, i, ranks[i]);
+        ASSERT(is_good);
+    }
+}
+
+static void add_entries(struct distinct *to, struct arena *arena, const struct distinct *from)
+{
+    uint32_t places;
+    const uint32_t *entries = distinct_entries(from, &places);
+    for (uint32_t i = 0; i < places; i++) {
+        if (entries[i] != 0)
+            distinct_add_entry(to, arena, entries[i]);
+    }
+}
+
+void sketch_add(enum sketch_kind kind, union sketch *to, struct arena *arena, const union sketch *from)
+{
+    if (kind == SKETCH_HISTOGRAM)
+        add_histogram(&to->histogram, arena, &from->histogram);
+    else if (from->distinct.mask == DISTINCT_MANY)
+        add_registers(&to->distinct, arena, &from->distinct);
+    else
+        add_entries(&to->distinct, arena, &from->distinct);
+}
+
 struct arena *sketch_work_ready(struct sketch_work *w)
 {
     if (w->arena.chunk_bytes == 0)

@@ -27,6 +27,8 @@ union sketch {
 _Static_assert(sizeof(union sketch) % sizeof(int64_t) == 0, "cells are made of int64");
 
 void sketch_pack(enum sketch_kind kind, const union sketch *s, struct text *out);
+/* Merges a sketch, which is left as it is. It may have its memory from the same arena. */
+void sketch_add(enum sketch_kind kind, union sketch *to, struct arena *arena, const union sketch *from);
 /* Merges a packed sketch. False: it is damaged; `to` is then partly changed. */
 bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed);
 

@@ -162,21 +162,15 @@ bool top_value(const struct top *t, uint32_t series, int128 *value)
 static void total_sketches(struct top *t, union sketch *sketches)
 {
     const struct answer *a = t->answer;
-    struct text packed = {0};
     for (size_t i = 0, sketch = 0; i < a->measure_count; i++) {
         const struct measure *m = &a->report->measures[a->measures[i]];
         if (!measure_has_sketch(m))
             continue;
-        for (size_t row = 0; row < t->count; row++) {
-            text_clear(&packed);
-            sketch_pack(measure_sketch_kind(m), &sketches_at(t, row)[sketch], &packed);
-            bool is_good = sketch_merge(measure_sketch_kind(m), &sketches[sketch], &t->sketch_memory,
-                                        text_slice(&packed));
-            ASSERT(is_good);
-        }
+        for (size_t row = 0; row < t->count; row++)
+            sketch_add(measure_sketch_kind(m), &sketches[sketch], &t->sketch_memory,
+                       &sketches_at(t, row)[sketch]);
         sketch++;
     }
-    text_fini(&packed);
 }
 
 void top_total(struct top *t, int64_t *columns, union sketch *sketches)

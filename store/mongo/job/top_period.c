@@ -84,10 +84,10 @@ void top_period_add_sketch(struct top_period *p, size_t sketch, const struct sli
     struct top_sum *sum = &p->sums[measure];
     union sketch s;
     memset(&s, 0, sizeof s);
-    sum->is_damaged = sum->is_damaged || !mongo_merge_sketch(m, value, &s, sketch_work_ready(work)) ||
-                      !mongo_merge_sketch(m, value, &sum->sketch, &p->memory);
+    sum->is_damaged = sum->is_damaged || !mongo_merge_sketch(m, value, &s, sketch_work_ready(work));
     if (sum->is_damaged)
         return;
+    sketch_add(measure_sketch_kind(m), &sum->sketch, &p->memory, &s);
     measure_merge(m, sum->columns, &values[m->column]);
     rank_series(p, measure, key, &values[m->column], &s);
 }
