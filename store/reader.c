@@ -58,6 +58,7 @@ bool store_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_f
 {
     check_scan(st, scan);
     ASSERT(store_copy(st, scan->report, scan->resolution, n) != SPAN_COUNT); /* there is an n-th place */
+    ASSERT(scan->sketch == NULL && scan->measures != 0);
     return st->reader->scan_copy(st, scan, n, fn, context, stats, e);
 }
 

@@ -189,9 +189,10 @@ bool store_moment(struct store *st, struct text *moment, struct text *left_out, 
 bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e) MUST_CHECK;
 /* A store may have time buckets of a resolution in other places than the one that store_scan() reads. Returns
- * the resolution with whose buckets the n-th such place, from 0, expires; SPAN_COUNT: there is none. */
+ * the resolution with whose buckets the n-th such place, from 0, expires; SPAN_COUNT: there is none. These
+ * places have the measures without a sketch. */
 enum span store_copy(const struct store *st, size_t report, enum span resolution, size_t n);
-/* Scan the n-th place of store_copy(). */
+/* Scan the n-th place of store_copy(). The scan wants no sketches, and names its measures. */
 bool store_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e) MUST_CHECK;
 /* Read cached rankings. `fn` receives the largest series of each period by the figure, then by key, each with
