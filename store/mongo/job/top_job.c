@@ -4,8 +4,7 @@
  *          ranking only if `written` is still the same.
  * Cost   : the hours of one day that wait are ranked together, and so are the days of one month: one pass
  *          over the documents that hold them, and one over those of each sketch.
- * Memory : LISTS_MAX lists of MONGO_TOP_SERIES series, with their keys; and the list of waiting periods. If a
- *          period has more lists than that (mongo/job/top_period.h), it is ranked by itself.
+ * Memory : LISTS_MAX lists of MONGO_TOP_SERIES series, with their keys; and the list of waiting periods.
  */
 #include "store/mongo/job/top_job.h"
 
@@ -45,6 +44,8 @@ struct looks {
     struct mongo_top_look *list; /* sorted by resolution and time */
     size_t count, capacity;
 };
+
+_Static_assert(REPORT_MEASURES_MAX * (RANK_BY_END - 1) <= LISTS_MAX, "a period can be ranked");
 
 struct period {
     struct mongo_top_look what;
