@@ -156,7 +156,7 @@ void histogram_unite(struct histogram *h, struct arena *arena, const struct hist
     for (int i = 0; other->counts == NULL && i < HISTOGRAM_FEW && other->few_counts[i] > 0; i++)
         histogram_add(h, arena, other->few[i], other->few_counts[i]);
     for (uint32_t i = 0; other->counts != NULL && i < other->room; i++) {
-        if (other->counts[i] > 0)
+        if (other->counts[i] != 0)
             histogram_add(h, arena, other->first + (int32_t)i, other->counts[i]);
     }
 }
@@ -316,6 +316,17 @@ int32_t histogram_rank(const struct histogram *h, int64_t rank)
     while (histogram_next(&w, &b) && rank > b.count)
         rank -= b.count;
     return b.slot;
+}
+
+/* The rank is that of the least number that has this share of them up to itself. */
+bool histogram_quantile(const struct histogram *h, const struct histogram_layout *l, int64_t quantile,
+                        int128 *value)
+{
+    const int64_t count = histogram_count(h);
+    const int128 rank = ((int128)quantile * count + EVENT_SCALE - 1) / EVENT_SCALE;
+    if (count > 0)
+        *value = histogram_value(l, histogram_rank(h, rank < 1 ? 1 : (int64_t)rank));
+    return count > 0;
 }
 
 /* How many of a slot's `count` numbers are up to `limit`, if they lie evenly. */

@@ -150,6 +150,10 @@ int32_t histogram_widen(int32_t slot, int32_t width);
 int128 histogram_value(const struct histogram_layout *l, int32_t slot);
 /* The slot that holds the number of a rank, in ascending order. Pre: rank is from 1 to histogram_count(). */
 int32_t histogram_rank(const struct histogram *h, int64_t rank);
+/* The number that this share of the numbers does not exceed, as histogram_value() has it. `quantile` is from
+ * 0 to 1, in units of 1/EVENT_SCALE. False: there are no numbers. */
+bool histogram_quantile(const struct histogram *h, const struct histogram_layout *l, int64_t quantile,
+                        int128 *value);
 /* How many numbers are up to `limit`, which is in units of 1/EVENT_SCALE. The numbers of the bucket that
  * holds it count as lying evenly in it. */
 int64_t histogram_within(const struct histogram *h, const struct histogram_layout *l, int128 limit);

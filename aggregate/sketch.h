@@ -34,7 +34,7 @@ static inline bool sketch_is_empty(enum sketch_kind kind, const union sketch *s)
                                     : s->distinct.mask == 0 && s->distinct.count == 0;
 }
 
-/* Merges another sketch of the kind. It keeps no memory of it. */
+/* Merges another sketch of the kind. It keeps no memory of it; both may have theirs from the same arena. */
 void sketch_unite(enum sketch_kind kind, union sketch *to, struct arena *arena, const union sketch *from);
 /* Merges a packed sketch. False: it is damaged; `to` is then partly changed. */
 bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed);

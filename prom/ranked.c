@@ -75,9 +75,10 @@ static void end_piece(struct ranked *r)
         windows_leave_out(&rd->windows, r->piece);
 }
 
-/* A scan_fn. */
-static void add_entry(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
+/* A top_fn. */
+static void add_entry(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values, int128 value)
 {
+    (void)value;
     struct ranked *r = context;
     const struct reading *rd = r->reading;
     if (r->count > 0 && rd->windows.edges[r->piece] != bucket_ms)
@@ -95,7 +96,7 @@ static bool read_run(struct ranked *r, enum span span, size_t first, size_t end,
     struct reading *rd = r->reading;
     struct watermarks watermarks;
     struct scan_stats stats = {0};
-    int64_t total[MEASURE_COLUMNS_MAX] = {0};
+    struct top_total total = {.memory = NULL}; /* of no sketch */
     bool found;
     if (!store_watermarks(rd->fetch->store, rd->report, &watermarks, e))
         return false;
@@ -105,11 +106,12 @@ static bool read_run(struct ranked *r, enum span span, size_t first, size_t end,
         return true;
     const struct store_top top = {.report = rd->report,
                                   .measure = rd->metric->measure,
+                                  .by = RANK_BY_VALUE,
                                   .span = span,
                                   .from_ms = rd->windows.edges[first],
                                   .to_ms = rd->windows.edges[end],
                                   .limit = r->room};
-    if (!store_top(rd->fetch->store, &top, add_entry, r, total, &stats, &found, e))
+    if (!store_top(rd->fetch->store, &top, add_entry, r, &total, &stats, &found, e))
         return false;
     end_piece(r);
     return budget_take(rd->fetch->budget, BUDGET_ROWS, stats.rows, e);

@@ -74,6 +74,11 @@ bool answer_figure(const struct answer *a, const int64_t *columns, const union s
 bool answer_value(const struct answer *a, size_t row, size_t figure, int128 *value)
 {
     const union sketch *sketches = a->sketch_count > 0 ? &a->sketches[row * a->sketch_count] : NULL;
+    if (a->told != NULL) {
+        ASSERT(figure == 0 && a->figure_count == 1);
+        *value = a->told[row];
+        return true;
+    }
     return answer_figure(a, &a->columns[row * a->column_count], sketches, figure, value);
 }
 

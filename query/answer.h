@@ -44,6 +44,8 @@ struct answer {
     struct missed missed;   /* records that the report did not count, if that may be why rows are empty */
     int64_t *columns;       /* [row × column_count + first[measure]]; the caller frees it */
     union sketch *sketches; /* [row × sketch_count + …], in the order of `measures`; the caller frees it */
+    int128
+        *told; /* [row]: the only figure, as a cached ranking has it; NULL: compute it. The caller frees it */
 };
 
 /* Add a figure to be answered, and its measure unless that is answered already. */

@@ -1,56 +1,87 @@
 #include "query/cached_ranking.h"
 
-/* Counts and sums only: other measures cannot be totalled over the series that are not listed. */
-static bool is_cached(const struct answer *a)
+static bool is_by(const struct figure *f, enum rank_by by)
 {
-    const struct measure *m = &a->report->measures[a->measures[0]];
-    return a->measure_count == 1 && (m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM);
+    switch (f->kind) {
+    case FIGURE_VALUE:
+        return by == RANK_BY_VALUE;
+    case FIGURE_COUNT:
+        return by == RANK_BY_COUNT;
+    case FIGURE_MEAN:
+        return by == RANK_BY_MEAN;
+    case FIGURE_MAX:
+        return by == RANK_BY_MAX;
+    case FIGURE_QUANTILE:
+        return rank_by_quantile(by) == f->at;
+    default:
+        return false;
+    }
 }
 
-static struct store_top top_of(const struct bound *b, const struct plan_tile *tile, uint64_t limit)
+/* Find the figure by which the store may rank; false: it ranks by none that is the answer's. */
+static bool find_figure(const struct answer *a, enum rank_by *by)
+{
+    const struct measure *m = &a->report->measures[a->measures[0]];
+    *by = RANK_BY_VALUE;
+    while (*by < RANK_BY_END && !is_by(&a->figures[0], *by))
+        ++*by;
+    return a->measure_count == 1 && (a->figure_count == 1 || !measure_has_sketch(m)) && *by < RANK_BY_END &&
+           rank_by_is_of(*by, m);
+}
+
+static struct store_top top_of(const struct bound *b, enum rank_by by, const struct plan_tile *tile,
+                               uint64_t limit)
 {
     return (struct store_top){.report = b->report,
                               .measure = b->answer.measures[0],
+                              .by = by,
                               .span = tile->resolution,
                               .from_ms = tile->from_ms,
                               .to_ms = tile->to_ms,
                               .limit = limit};
 }
 
-bool cached_ranking_series(const struct bound *b, const struct series_set *set, uint64_t limit, scan_fn *fn,
-                           void *context, int64_t *total, struct query_stats *stats, bool *found,
+bool cached_ranking_series(const struct bound *b, const struct series_set *set, uint64_t limit,
+                           struct top *top, struct top_total *total, struct query_stats *stats, bool *found,
                            struct err *e)
 {
     const struct answer *a = &b->answer;
+    struct top_total all = {.memory = total->memory};
+    enum rank_by by;
     *found = false;
-    if (set->kind != SERIES_ALL || !is_cached(a))
+    if (set->kind != SERIES_ALL || !find_figure(a, &by))
         return true;
     struct plan plan = plan_sum(report_cell(a->report), a->from_ms, a->to_ms);
     const struct plan_tile *tile = &plan.tiles[0];
     if (plan.tile_count != 1 || span_next(tile->resolution, tile->from_ms) != tile->to_ms ||
         tile->from_ms < b->watermarks.before_ms[tile->resolution])
         return true;
-    const struct store_top top = top_of(b, tile, limit);
+    const struct store_top what = top_of(b, by, tile, limit);
     struct query_read read = {tile->resolution, tile->from_ms, tile->to_ms, {0}};
-    if (!store_top(b->store, &top, fn, context, total, &read.stats, found, e))
+    if (!store_top(b->store, &what, top_tell, top, &all, &read.stats, found, e))
         return false;
     if (*found) {
+        *total = all;
         stats->reads[stats->scan_count++] = read;
         stats->total = read.stats;
     }
     return true;
 }
 
-bool cached_ranking_total(const struct bound *b, int64_t from_ms, int64_t to_ms, int64_t *total, bool *found,
-                          struct err *e)
+bool cached_ranking_total(const struct bound *b, int64_t from_ms, int64_t to_ms, struct top_total *total,
+                          bool *found, struct err *e)
 {
     const struct plan plan = plan_sum(report_cell(b->answer.report), from_ms, to_ms);
     struct scan_stats stats = {0};
-    *found = is_cached(&b->answer);
+    struct top_total all = {.memory = total->memory};
+    enum rank_by by;
+    *found = find_figure(&b->answer, &by);
     for (size_t i = 0; *found && i < plan.tile_count; i++) {
-        const struct store_top top = top_of(b, &plan.tiles[i], 0);
-        if (!store_top(b->store, &top, NULL, NULL, total, &stats, found, e))
+        const struct store_top what = top_of(b, by, &plan.tiles[i], 0);
+        if (!store_top(b->store, &what, NULL, NULL, &all, &stats, found, e))
             return false;
     }
+    if (*found)
+        *total = all;
     return true;
 }

@@ -1,16 +1,18 @@
 /* cached_ranking.h - answers rankings from the store's cached rankings (store_top()). That is possible for
- * one hour, day or month of UTC, by one count or sum, over all series. Otherwise the caller scans the series.
+ * one hour, day or month of UTC, over all series, by one figure that the store ranks (aggregate/rank_by.h).
+ * Otherwise the caller scans the series.
  */
 #pragma once
 
 #include "query/bound.h"
+#include "query/top.h"
 
-/* Pass the largest `limit` series of the answer's range to `fn`, as a scan would. Add the sums of all series
- * to `total`, which must be zeros. *found false: no ranking is cached or its range has expired, and `fn` was
- * not called. */
-bool cached_ranking_series(const struct bound *b, const struct series_set *set, uint64_t limit, scan_fn *fn,
-                           void *context, int64_t *total, struct query_stats *stats, bool *found,
+/* Add the largest `limit` series of the answer's range to `top`, as a scan would. Set `total` to the state of
+ * all series; its memory must be set. *found false: no ranking is cached or its range has expired; `top` and
+ * `total` are unchanged. */
+bool cached_ranking_series(const struct bound *b, const struct series_set *set, uint64_t limit,
+                           struct top *top, struct top_total *total, struct query_stats *stats, bool *found,
                            struct err *e) MUST_CHECK;
-/* Add only the sums of all series in [from_ms, to_ms), which may be several periods. */
-bool cached_ranking_total(const struct bound *b, int64_t from_ms, int64_t to_ms, int64_t *total, bool *found,
-                          struct err *e) MUST_CHECK;
+/* Set `total` only, of all series in [from_ms, to_ms), which may be several periods. */
+bool cached_ranking_total(const struct bound *b, int64_t from_ms, int64_t to_ms, struct top_total *total,
+                          bool *found, struct err *e) MUST_CHECK;

@@ -142,29 +142,24 @@ bool figure_usual(struct figure *f, const struct report *r, size_t measure, size
     return true;
 }
 
-/* The rank of a quantile among `count` numbers: the least that has this share of them up to itself. */
-static int64_t rank_of(int64_t quantile, int64_t count)
-{
-    int128 rank = ((int128)quantile * count + EVENT_SCALE - 1) / EVENT_SCALE;
-    return rank < 1 ? 1 : (int64_t)rank;
-}
-
 static bool histogram_figure(const struct figure *f, const struct measure *m, const struct histogram *h,
                              int128 *value)
 {
     const int64_t count = histogram_count(h);
-    int64_t rank = f->kind == FIGURE_MIN ? 1 : f->kind == FIGURE_MAX ? count : rank_of(f->at, count);
-    if (f->kind == FIGURE_COUNT) {
+    switch (f->kind) {
+    case FIGURE_COUNT:
         *value = (int128)count * EVENT_SCALE;
         return true;
+    case FIGURE_SHARE:
+        if (count > 0)
+            *value = (int128)histogram_within(h, m->layout, f->at) * EVENT_SCALE / count;
+        return count > 0;
+    case FIGURE_MIN:
+    case FIGURE_MAX:
+        return histogram_quantile(h, m->layout, f->kind == FIGURE_MIN ? 0 : EVENT_SCALE, value);
+    default:
+        return histogram_quantile(h, m->layout, f->at, value);
     }
-    if (count == 0)
-        return false;
-    if (f->kind == FIGURE_SHARE)
-        *value = (int128)histogram_within(h, m->layout, f->at) * EVENT_SCALE / count;
-    else
-        *value = histogram_value(m->layout, histogram_rank(h, rank));
-    return true;
 }
 
 bool figure_value(const struct figure *f, const struct measure *m, const int64_t *columns,

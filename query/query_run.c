@@ -115,9 +115,9 @@ static bool add_sketch_to_row(void *context, uint32_t series, int64_t bucket_ms,
 static bool rank_series(struct bound *b, struct top *top, const struct match *match,
                         const struct tiles *tiles, struct query_stats *stats, struct err *e)
 {
-    int64_t total[MEASURE_COLUMNS_MAX] = {0};
+    struct top_total total = {.memory = &top->sketch_memory};
     bool is_cached;
-    return cached_ranking_series(b, &match->set, b->query->top, top_scan, top, total, stats, &is_cached, e) &&
+    return cached_ranking_series(b, &match->set, b->query->top, top, &total, stats, &is_cached, e) &&
            (is_cached || bound_scan(b, &match->set, tiles, top_scan, top_scan_sketch, top, stats, e)) &&
            top_finish(top, b->store, b->report, b->query->top, &b->answer, e);
 }
@@ -215,6 +215,7 @@ bool query_run(struct store *st, const struct query *q, struct text *out, struct
     free(b.answer.starts);
     free(b.answer.columns);
     free(b.answer.sketches);
+    free(b.answer.told);
     free(b.answer.keys);
     arena_fini(&filling.sketch_memory);
     return good;

@@ -20,8 +20,7 @@ struct ranking {
     bool has_before;
     bool has_error;    /* the value is a count of a sample, and the second figure its error */
     int64_t before_ms; /* start of the period before */
-    int64_t total[MEASURE_COLUMNS_MAX], total_before[MEASURE_COLUMNS_MAX]; /* columns of all series */
-    union sketch total_sketch, total_sketch_before;
+    struct top_total total, total_before; /* of all series */
 };
 
 bool ranking_set(struct query *q, struct slice name, struct slice value, struct err *e)
@@ -85,8 +84,8 @@ static bool scan_both(struct ranking *r, struct err *e)
     bool good = bound_scan(b, &r->match.set, &tiles, scan_period, scan_period_sketch, r, &stats, e);
     tiles_fini(&tiles);
     good = good && top_check(&r->now, e) && top_check(&r->before, e);
-    top_total(&r->now, r->total, &r->total_sketch);
-    top_total(&r->before, r->total_before, &r->total_sketch_before);
+    top_total(&r->now, r->total.columns, &r->total.sketch);
+    top_total(&r->before, r->total_before.columns, &r->total_before.sketch);
     return good;
 }
 
@@ -121,18 +120,15 @@ static bool scan_before(struct ranking *r, const struct tiles *tiles, bool all, 
 static bool find_before(struct ranking *r, struct err *e)
 {
     struct tiles tiles = {0};
-    int64_t total[MEASURE_COLUMNS_MAX] = {0};
     bool is_cached;
     r->has_before = r->has_before && add_before(r, &tiles);
     if (!r->has_before)
         return true;
-    bool good =
-        cached_ranking_total(&r->bound, r->before_ms, r->bound.answer.from_ms, total, &is_cached, e) &&
-        scan_before(r, &tiles, !is_cached, e) && top_check(&r->before, e);
-    if (good && is_cached)
-        memcpy(r->total_before, total, sizeof total);
-    else if (good)
-        top_total(&r->before, r->total_before, &r->total_sketch_before);
+    bool good = cached_ranking_total(&r->bound, r->before_ms, r->bound.answer.from_ms, &r->total_before,
+                                     &is_cached, e) &&
+                scan_before(r, &tiles, !is_cached, e) && top_check(&r->before, e);
+    if (good && !is_cached)
+        top_total(&r->before, r->total_before.columns, &r->total_before.sketch);
     tiles_fini(&tiles);
     return good;
 }
@@ -143,8 +139,7 @@ static bool rank(struct ranking *r, struct err *e)
     const struct bound *b = &r->bound;
     struct query_stats stats = {0};
     bool is_cached;
-    if (!cached_ranking_series(b, &r->match.set, b->query->top, top_scan, &r->now, r->total, &stats,
-                               &is_cached, e))
+    if (!cached_ranking_series(b, &r->match.set, b->query->top, &r->now, &r->total, &stats, &is_cached, e))
         return false;
     return is_cached ? finish(r, e) && find_before(r, e) : scan_both(r, e) && finish(r, e);
 }
@@ -166,7 +161,7 @@ static void write_share(const struct ranking *r, size_t row, const char *absent,
     enum measure_kind kind = measure_of(r)->kind;
     int128 value, whole;
     if ((kind != MEASURE_COUNT && kind != MEASURE_SUM) || !answer_value(&r->bound.answer, row, 0, &value) ||
-        !measure_value(measure_of(r), r->total, &whole) || whole == 0)
+        !measure_value(measure_of(r), r->total.columns, &whole) || whole == 0)
         text_puts(out, absent);
     else
         text_printf(out, "%.*g", SHARE_DIGITS, (double)value / (double)whole);
@@ -235,11 +230,11 @@ static void write_series(const struct ranking *r, size_t row, struct text *out)
     text_putc(out, '}');
 }
 
-static void write_period(const struct ranking *r, int64_t from_ms, int64_t to_ms, const int64_t *total,
-                         const union sketch *sketch, struct text *out)
+static void write_period(const struct ranking *r, int64_t from_ms, int64_t to_ms,
+                         const struct top_total *total, struct text *out)
 {
     int128 value = 0;
-    bool is_there = answer_figure(&r->bound.answer, total, sketch, 0, &value);
+    bool is_there = answer_figure(&r->bound.answer, total->columns, &total->sketch, 0, &value);
     const struct zone *zone = r->bound.answer.zone;
     char from[ZONE_ISO_BYTES], to[ZONE_ISO_BYTES];
     text_printf(out, "\"from\":\"%s\",\"to\":\"%s\",\"total\":", zone_iso(zone, from_ms, from),
@@ -256,11 +251,11 @@ static void write_json(const struct ranking *r, struct text *out)
     text_puts(out, ",\"measure\":");
     text_json(out, slice_text(a->figures[0].name));
     text_putc(out, ',');
-    write_period(r, a->from_ms, a->to_ms, r->total, &r->total_sketch, out);
+    write_period(r, a->from_ms, a->to_ms, &r->total, out);
     text_puts(out, ",\"before\":");
     if (r->has_before) {
         text_putc(out, '{');
-        write_period(r, r->before_ms, a->from_ms, r->total_before, &r->total_sketch_before, out);
+        write_period(r, r->before_ms, a->from_ms, &r->total_before, out);
         text_putc(out, '}');
     } else {
         text_puts(out, "null");
@@ -298,6 +293,8 @@ bool ranking_run(struct store *st, const struct query *q, struct text *out, stru
         return false;
     top_init(&r.now, a, q->limits.sketches_max, st->memory);
     top_init(&r.before, a, q->limits.sketches_max, st->memory);
+    r.total.memory = &r.now.sketch_memory;
+    r.total_before.memory = &r.before.sketch_memory;
     bool good = match_series(&r.match, st, r.bound.report, &r.bound.wanted, e) && rank(&r, e);
     if (good) {
         if (q->format == QUERY_CSV || q->format == QUERY_CSV_RAW)
@@ -311,6 +308,7 @@ bool ranking_run(struct store *st, const struct query *q, struct text *out, stru
     top_fini(&r.before);
     free(a->columns);
     free(a->sketches);
+    free(a->told);
     free(a->keys);
     return good;
 }

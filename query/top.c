@@ -31,6 +31,7 @@ void top_fini(struct top *t)
 {
     free(t->rows);
     free(t->sketches);
+    free(t->told);
     arena_fini(&t->sketch_memory);
     free(t->places);
     free(t->shown);
@@ -117,6 +118,19 @@ bool top_scan_sketch(void *top, uint32_t series, int64_t bucket_ms, size_t sketc
     return top_check(t, e);
 }
 
+void top_tell(void *top, uint32_t series, int64_t period_ms, const int64_t *columns, int128 value)
+{
+    struct top *t = top;
+    top_scan(t, series, period_ms, columns);
+    if (t->answer->sketch_count == 0 || t->is_refused)
+        return;
+    t->is_refused = !share_take(t->memory, sizeof *t->told);
+    if (t->is_refused)
+        return;
+    t->told = xgrow(t->told, &t->told_capacity, t->count, sizeof *t->told);
+    t->told[t->places[series] - 1] = value;
+}
+
 bool top_check(const struct top *t, struct err *e)
 {
     return !t->is_refused || share_fail(t->memory, e);
@@ -129,31 +143,34 @@ static size_t row_of(const struct top *t, uint32_t series)
     return place > 0 ? place - 1 : SIZE_MAX;
 }
 
+/* The answer's first figure of a row; false: it is absent. */
+static bool value_at(const struct top *t, size_t row, int128 *value)
+{
+    if (t->told == NULL)
+        return answer_figure(t->answer, row_at(t, row) + 1, sketches_at(t, row), 0, value);
+    *value = t->told[row];
+    return true;
+}
+
 bool top_value(const struct top *t, uint32_t series, int128 *value)
 {
     size_t row = row_of(t, series);
-    return row != SIZE_MAX && answer_figure(t->answer, row_at(t, row) + 1, sketches_at(t, row), 0, value);
+    return row != SIZE_MAX && value_at(t, row, value);
 }
 
 /* Merge the sketches of all rows. */
 static void total_sketches(struct top *t, union sketch *sketches)
 {
     const struct answer *a = t->answer;
-    struct text packed = {0};
     for (size_t i = 0, sketch = 0; i < a->measure_count; i++) {
         const struct measure *m = &a->report->measures[a->measures[i]];
         if (!measure_has_sketch(m))
             continue;
-        for (size_t row = 0; row < t->count; row++) {
-            text_clear(&packed);
-            sketch_pack(measure_sketch_kind(m), &sketches_at(t, row)[sketch], &packed);
-            bool is_good = sketch_merge(measure_sketch_kind(m), &sketches[sketch], &t->sketch_memory,
-                                        text_slice(&packed));
-            ASSERT(is_good);
-        }
+        for (size_t row = 0; row < t->count; row++)
+            sketch_unite(measure_sketch_kind(m), &sketches[sketch], &t->sketch_memory,
+                         &sketches_at(t, row)[sketch]);
         sketch++;
     }
-    text_fini(&packed);
 }
 
 void top_total(struct top *t, int64_t *columns, union sketch *sketches)
@@ -178,7 +195,7 @@ static int128 rank_of(const struct top *t, size_t row)
     int128 value = row_at(t, row)[1];
     if (t->is_plain)
         return value == 0 ? RANK_NONE : value;
-    if (!answer_figure(a, row_at(t, row) + 1, sketches_at(t, row), 0, &value))
+    if (!value_at(t, row, &value))
         return RANK_ABSENT;
     return value == 0 && figure_is_amount(&a->figures[0], &a->report->measures[a->measures[0]]) ? RANK_NONE
                                                                                                 : value;
@@ -253,6 +270,7 @@ static void fill_rows(struct top *t, const struct ranked *ranked, size_t count, 
     a->row_count = count;
     a->columns = xmalloc(count * row_bytes);
     a->sketches = a->sketch_count > 0 ? xmalloc(count * sketches_bytes) : NULL;
+    a->told = t->told != NULL ? xmalloc(count * sizeof *a->told) : NULL;
     a->keys = xmalloc(count * sizeof *a->keys);
     t->shown = xmalloc(count * sizeof *t->shown);
     for (size_t row = 0; row < count; row++) {
@@ -260,6 +278,8 @@ static void fill_rows(struct top *t, const struct ranked *ranked, size_t count, 
         memcpy(a->columns + row * a->column_count, row_at(t, from) + 1, row_bytes);
         if (a->sketch_count > 0)
             memcpy(a->sketches + row * a->sketch_count, sketches_at(t, from), sketches_bytes);
+        if (a->told != NULL)
+            a->told[row] = t->told[from];
         a->keys[row] = ranked[row].key;
         t->shown[row] = ranked[row].series;
     }
@@ -270,7 +290,8 @@ bool top_finish(struct top *t, struct store *st, size_t report, uint64_t rows_ma
 {
     struct ranked *ranked = NULL;
     const uint64_t shown_bytes = a->column_count * sizeof *a->columns +
-                                 a->sketch_count * sizeof *a->sketches + sizeof *a->keys + sizeof *t->shown;
+                                 a->sketch_count * sizeof *a->sketches + sizeof *a->told + sizeof *a->keys +
+                                 sizeof *t->shown;
     if (!top_check(t, e))
         return false;
     if (!share_take(t->memory, t->count * (sizeof(int128) + sizeof *ranked + shown_bytes)))

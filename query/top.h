@@ -18,6 +18,8 @@ struct top {
     size_t count, capacity;
     union sketch *sketches; /* per row: the sketches of the answer */
     size_t sketch_capacity;
+    int128 *told; /* per row of a cached ranking by a sketch: the figure's value. NULL: `sketches` has it */
+    size_t told_capacity;
     struct arena sketch_memory;
     uint64_t sketches_max; /* bytes of them; 0: no limit */
     struct share *memory;  /* of the question; NULL: no limit */
@@ -37,6 +39,8 @@ void top_scan(void *top, uint32_t series, int64_t bucket_ms, const int64_t *colu
 /* Merge a sketch into a series; a sketch_fn. */
 bool top_scan_sketch(void *top, uint32_t series, int64_t bucket_ms, size_t sketch, struct slice packed,
                      struct err *e) MUST_CHECK;
+/* Add a series of a cached ranking by the answer's only figure; a top_fn. Add all series so, or none. */
+void top_tell(void *top, uint32_t series, int64_t period_ms, const int64_t *columns, int128 value);
 /* Call it after a scan. */
 bool top_check(const struct top *t, struct err *e) MUST_CHECK;
 /* The answer's first figure of one series; false: it is absent, or no scan named the series. */

@@ -58,16 +58,16 @@ bool store_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_f
 {
     check_scan(st, scan);
     ASSERT(store_copy(st, scan->report, scan->resolution, n) != SPAN_COUNT); /* there is an n-th place */
+    ASSERT(scan->sketch == NULL && scan->measures != 0);
     return st->reader->scan_copy(st, scan, n, fn, context, stats, e);
 }
 
-bool store_top(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
-               struct scan_stats *stats, bool *found, struct err *e)
+bool store_top(struct store *st, const struct store_top *what, top_fn *fn, void *context,
+               struct top_total *total, struct scan_stats *stats, bool *found, struct err *e)
 {
     const struct report *r = report_of(st, what->report);
     ASSERT(what->measure < r->measure_count && (fn != NULL || what->limit == 0));
-    ASSERT(r->measures[what->measure].kind == MEASURE_COUNT ||
-           r->measures[what->measure].kind == MEASURE_SUM);
+    ASSERT(rank_by_is_of(what->by, &r->measures[what->measure]));
     ASSERT(what->from_ms >= 0 && what->from_ms < what->to_ms && what->to_ms <= CIVIL_END_MS);
     ASSERT(span_floor(what->span, what->from_ms) == what->from_ms);
     *found = false;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "aggregate/batch.h"
+#include "aggregate/rank_by.h"
 #include "base/text.h"
 #include "store/store.h"
 
@@ -49,10 +50,22 @@ struct scan {
 
 /* A request for the cached rankings of hours, days or months of UTC. */
 struct store_top {
-    size_t report, measure; /* the measure is a count or a sum */
+    size_t report, measure;
+    enum rank_by by;        /* a figure of the measure */
     enum span span;         /* length of the ranked periods */
     int64_t from_ms, to_ms; /* starts of periods */
     uint64_t limit;         /* number of series wanted; 0: only the total is wanted */
+};
+
+/* Gets a series of a cached ranking: the columns of a count or sum, as a scan_fn does; of a measure with a
+ * sketch no columns but that of its events, and the figure's `value`. */
+typedef void top_fn(void *context, uint32_t series, int64_t period_ms, const int64_t *values, int128 value);
+
+/* The state of a measure over all series and periods of cached rankings. */
+struct top_total {
+    int64_t columns[MEASURE_COLUMNS_MAX];
+    union sketch sketch;  /* of a measure that has one */
+    struct arena *memory; /* the sketch's */
 };
 
 /* Work of scans; each scan adds to it. */
@@ -140,8 +153,8 @@ struct store_reader_ops {
     bool (*scan_copy)(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                       struct scan_stats *stats, struct err *e);
     /* NULL: the store caches no rankings. */
-    bool (*top)(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
-                struct scan_stats *stats, bool *found, struct err *e);
+    bool (*top)(struct store *st, const struct store_top *what, top_fn *fn, void *context,
+                struct top_total *total, struct scan_stats *stats, bool *found, struct err *e);
     bool (*series_find)(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
                         struct err *e);
     bool (*series_key)(struct store *st, size_t report, uint32_t series, struct text *key, struct err *e);
@@ -176,17 +189,18 @@ bool store_moment(struct store *st, struct text *moment, struct text *left_out, 
 bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e) MUST_CHECK;
 /* A store may have time buckets of a resolution in other places than the one that store_scan() reads. Returns
- * the resolution with whose buckets the n-th such place, from 0, expires; SPAN_COUNT: there is none. */
+ * the resolution with whose buckets the n-th such place, from 0, expires; SPAN_COUNT: there is none. These
+ * places have the measures without a sketch. */
 enum span store_copy(const struct store *st, size_t report, enum span resolution, size_t n);
-/* Scan the n-th place of store_copy(). */
+/* Scan the n-th place of store_copy(). The scan wants no sketches, and names its measures. */
 bool store_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e) MUST_CHECK;
-/* Read cached rankings. `fn` receives the largest series of each period by value, then by key, each with the
- * start of the period and the columns of the measure; the periods come in any order. The sums over all series
- * and periods are merged into `total`. *found false: not every period has a ranking that is up to date and
- * long enough. `fn` was not called for those without; use store_scan(). */
-bool store_top(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
-               struct scan_stats *stats, bool *found, struct err *e) MUST_CHECK;
+/* Read cached rankings. `fn` receives the largest series of each period by the figure, then by key, each with
+ * the start of the period; the periods come in any order. The totals of the periods are merged into `total`.
+ * *found false: not every period has a ranking that is up to date and long enough; `total` is then partly
+ * changed. `fn` was not called for those without; use store_scan(). */
+bool store_top(struct store *st, const struct store_top *what, top_fn *fn, void *context,
+               struct top_total *total, struct scan_stats *stats, bool *found, struct err *e) MUST_CHECK;
 bool store_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
                        struct err *e) MUST_CHECK;
 /* Adds the key of a series to `key`: STORE_OTHER_KEY for `other`; EX_DATAERR: there is no such series. */

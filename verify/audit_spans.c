@@ -23,6 +23,7 @@ struct pair {
     struct audit *a;
     size_t report;
     enum span resolution; /* resolution that is compared */
+    uint32_t measures;    /* measures that are compared, a bit each */
     struct side sides[2];
     const uint64_t *known; /* bit set of known series */
     size_t known_words;
@@ -84,7 +85,8 @@ static bool read_side(struct pair *p, size_t side, int64_t from_ms, int64_t to_m
                               .to_ms = to_ms,
                               .series = {.kind = SERIES_ALL},
                               .rows_max = UINT64_MAX,
-                              .sketch = take_sketch};
+                              .measures = p->measures,
+                              .sketch = p->sides[1].is_copy ? NULL : take_sketch};
     drop_side(p->side);
     recount_cells_init(&p->side->cells, (uint32_t)side + 1, p->a->store->reports[p->report].column_count);
     return p->side->is_copy ? store_scan_copy(p->a->store, &scan, p->side->copy, take_bucket, p, &stats, e)
@@ -160,7 +162,7 @@ static void compare_cell(struct pair *p, const struct recount_cell *at, const in
     for (size_t i = 0; i < r->measure_count; i++) {
         const struct measure *m = &r->measures[i];
         const int64_t *const values[2] = {one + m->column, two + m->column};
-        if (!are_equal(m, values[0], values[1]))
+        if ((p->measures >> i & 1) != 0 && !are_equal(m, values[0], values[1]))
             say_difference(p, at, m, values);
     }
     struct text *said;
@@ -293,10 +295,20 @@ static bool compare_from(struct pair *p, int64_t watermark_ms, struct err *e)
     return good;
 }
 
+/* The measures that have copies: those without a sketch, a bit each; or all. */
+static uint32_t measures_of(const struct report *r, bool of_copies)
+{
+    uint32_t measures = 0;
+    for (size_t i = 0; i < r->measure_count; i++)
+        measures |= (uint32_t)(!of_copies || !measure_has_sketch(&r->measures[i])) << i;
+    return measures;
+}
+
 static bool compare_report(struct pair *p, struct err *e)
 {
     const struct store *st = p->a->store;
-    const enum span finest = report_cell(&st->reports[p->report]);
+    const struct report *r = &st->reports[p->report];
+    const enum span finest = report_cell(r);
     struct watermarks watermarks;
     enum span kept;
     if (!store_watermarks(p->a->store, p->report, &watermarks, e))
@@ -304,9 +316,12 @@ static bool compare_report(struct pair *p, struct err *e)
     for (p->resolution = finest; p->resolution < SPAN_COUNT; p->resolution++) {
         p->sides[0] = (struct side){.resolution = p->resolution};
         p->sides[1] = (struct side){.resolution = (enum span)(p->resolution - 1)};
+        p->measures = measures_of(r, false);
         if (p->resolution > finest && !compare_from(p, watermarks.before_ms[p->resolution - 1], e))
             return false;
-        for (size_t n = 0; (kept = store_copy(st, p->report, p->resolution, n)) < SPAN_COUNT; n++) {
+        p->measures = measures_of(r, true);
+        for (size_t n = 0;
+             p->measures != 0 && (kept = store_copy(st, p->report, p->resolution, n)) < SPAN_COUNT; n++) {
             p->sides[1] = (struct side){.resolution = p->resolution, .is_copy = true, .copy = n};
             int64_t watermark_ms = watermarks.before_ms[kept];
             if (!compare_from(p,

@@ -437,15 +437,25 @@ static bool compare_resolution(struct verify *v, size_t report, enum span resolu
     return good;
 }
 
+/* Those of all reports, in their order. */
+struct keeping {
+    const struct store *store;
+    struct kept_times *kept;
+};
+
 static bool take_kept(void *context, const char *source, const char *partition, const char *report,
                       const char *entry, int64_t value)
 {
-    struct kept_times *kept = context;
+    const struct keeping *k = context;
     struct backfill_times times = {.to_ms = value};
     (void)partition;
-    if (source[0] == '\0' && strcmp(report, kept->report) == 0 && kept->count < KEPT_MAX &&
-        sscanf(entry, "kept.%" SCNd64, &times.from_ms) == 1)
-        kept->list[kept->count++] = times;
+    if (source[0] != '\0' || sscanf(entry, "kept.%" SCNd64, &times.from_ms) != 1)
+        return true;
+    for (size_t r = 0; r < k->store->report_count; r++) {
+        struct kept_times *kept = &k->kept[r];
+        if (strcmp(report, kept->report) == 0 && kept->count < KEPT_MAX)
+            kept->list[kept->count++] = times;
+    }
     return true;
 }
 
@@ -485,26 +495,33 @@ static bool note_series(void *context, uint32_t series, struct slice key)
     return true;
 }
 
+static bool verify_report(struct verify *v, size_t report, const struct kept_times *kept, struct err *e)
+{
+    const struct recount *recount = &v->recounts[report];
+    struct numbering n = {.v = v, .recount = recount};
+    for (size_t i = 0; i < recount->report->sketch_count; i++)
+        observations_sort(&v->recounts[report].observations[i]);
+    n.seen = xcalloc(recount->series_count, sizeof *n.seen);
+    n.number_of = xgrow(NULL, &n.capacity, 1, sizeof *n.number_of);
+    n.number_of[n.count++] = OTHER;
+    bool good = store_series_each(v->store, report, note_series, &n, e);
+    say_kept(v, kept);
+    for (enum span resolution = report_cell(recount->report); good && resolution < SPAN_COUNT; resolution++)
+        good = compare_resolution(v, report, resolution, kept, n.number_of, (uint32_t)n.count, e);
+    free(n.number_of);
+    free(n.seen);
+    return good;
+}
+
 bool verify_buckets(struct verify *v, struct err *e)
 {
-    for (size_t r = 0; r < v->store->report_count; r++) {
-        struct numbering n = {.v = v, .recount = &v->recounts[r]};
-        struct kept_times kept = {.report = v->store->reports[r].name};
-        for (size_t i = 0; i < v->recounts[r].report->sketch_count; i++)
-            observations_sort(&v->recounts[r].observations[i]);
-        n.seen = xcalloc(v->recounts[r].series_count, sizeof *n.seen);
-        n.number_of = xgrow(NULL, &n.capacity, 1, sizeof *n.number_of);
-        n.number_of[n.count++] = OTHER;
-        bool good =
-            store_books(v->store, take_kept, &kept, e) && store_series_each(v->store, r, note_series, &n, e);
-        say_kept(v, &kept);
-        for (enum span resolution = report_cell(v->recounts[r].report); good && resolution < SPAN_COUNT;
-             resolution++)
-            good = compare_resolution(v, r, resolution, &kept, n.number_of, (uint32_t)n.count, e);
-        free(n.number_of);
-        free(n.seen);
-        if (!good)
-            return false;
-    }
-    return true;
+    const size_t count = v->store->report_count;
+    struct keeping k = {v->store, xcalloc(count, sizeof *k.kept)};
+    for (size_t r = 0; r < count; r++)
+        k.kept[r].report = v->store->reports[r].name;
+    bool good = store_books(v->store, take_kept, &k, e);
+    for (size_t r = 0; good && r < count; r++)
+        good = verify_report(v, r, &k.kept[r], e);
+    free(k.kept);
+    return good;
 }

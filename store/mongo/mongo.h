@@ -21,8 +21,10 @@
  *                a histogram; also by hour, month and year: mongo/handle/kind.h, mongo/doc/sketch.h
  *   pages.visitors.day  { _id: "20101010/…", metadata, daily: { count: 17, entries: { "03ab5f1": 2 } }, … }
  *                a distinct count; also by minute, hour and month; of many texts with registers
+ *   pages.latency.week, pages.visitors.week   optional, as pages.week: mongo/job/merge.h
  *   pages.top    { _id: "day/20101010", metadata: { date }, written, ranked, measures: { hits: { total, top:
- *                [ { metadata: { path }, value }, … ] } }, … }   the largest series: mongo/doc/top.h
+ *                [ { metadata: { path }, value }, … ] }, latency: { total, p99: { top: [ { metadata,
+ *                value, count }, … ] }, … } }, … }   the largest series: mongo/doc/top.h
  *   pages.series { _id: "%2Fapache_pb.gif", metadata: { path } }    every series once
  *   reports      { _id: "pages", name, generation, definition, decimal: true }     generation 2 has _id
  *                  "pages~2", or that of a report which took the place of generation 1 (mongo/job/replace.h);

@@ -264,6 +264,13 @@ static void scatter(enum sketch_kind kind, size_t count, struct dice *d, bool re
         text_clear(&joined);
         text_add(&joined, out->ptr, out->len);
     }
+    union sketch sum = {0};
+    for (size_t first = below(d, 5), p = 0; p < 5; p++) /* the same without packing them */
+        sketch_unite(kind, &sum, &arena, &parts[(first + p) % 5]);
+    text_clear(&joined);
+    sketch_pack(kind, &sum, &joined);
+    assert_int_equal(out->len, joined.len);
+    assert_true(out->len == 0 || memcmp(out->ptr, joined.ptr, out->len) == 0);
     for (size_t p = 0; p < 5; p++)
         text_fini(&packed[p]);
     text_fini(&joined);

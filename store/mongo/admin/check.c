@@ -244,7 +244,8 @@ static bool check_fence(struct checking *g, size_t i, struct err *e)
     const struct mongo_collection *c = &g->names[i];
     struct mongo_version_stamps stamps = {0};
     for (size_t t = 0; t < MONGO_TARGETS && c->holds == HOLDS_DOCUMENTS; t++) {
-        if (c->kind != mongo_targets[t].kind || g->collections[i].fence == 0)
+        const bool is_of_target = c->kind->span == mongo_targets[t].kind->span;
+        if (!is_of_target || g->collections[i].fence == 0)
             continue;
         if (!mongo_read_stamps(g->m, &mongo_targets[t], c->report, &stamps, e))
             return false;

@@ -19,6 +19,10 @@ static bool each_of_sketches(struct mongo_store *m, size_t report, mongo_collect
             if (!fn(context, &c, e))
                 return false;
         }
+        c.kind = &mongo_sketch_week;
+        mongo_sketch_collection(m, report, c.sketch, span_name(SPAN_WEEK), c.name);
+        if (m->with_weeks && !fn(context, &c, e))
+            return false;
     }
     return true;
 }

@@ -154,7 +154,7 @@ static void add_buckets(const struct schema *s, bson_t *to, const char *name, co
 
 static void add_measure(const struct schema *s, bson_t *to, const struct measure *m)
 {
-    if (s->c->kind == &mongo_week) {
+    if (s->c->kind->span == SPAN_WEEK) {
         add_buckets(s, to, mongo_member(SPAN_WEEK), m, 0);
         add_buckets(s, to, mongo_member(SPAN_DAY), m, 1);
         return;
@@ -168,8 +168,11 @@ static void add_measure(const struct schema *s, bson_t *to, const struct measure
 static void add_sketch(const struct schema *s, bson_t *to)
 {
     const struct mongo_kind *k = s->c->kind;
-    add_buckets(s, to, mongo_member(k->finest), report_sketched(&s->m->reports[s->c->report], s->c->sketch),
-                (int)k->span - (int)k->finest);
+    const struct measure *m = report_sketched(&s->m->reports[s->c->report], s->c->sketch);
+    if (k == &mongo_sketch_week)
+        add_measure(s, to, m);
+    else
+        add_buckets(s, to, mongo_member(k->finest), m, (int)k->span - (int)k->finest);
 }
 
 static void add_measures(const struct schema *s, bson_t *to)
@@ -240,7 +243,20 @@ static void add_books(const struct schema *s, bson_t *to)
     bson_append_document_end(to, &reports);
 }
 
-/* Only the type of lists is checked here: readers check their entries. */
+/* The total of a measure in a ranking: a number, or a bucket of a sketch. */
+static void add_total(bson_t *to)
+{
+    bson_t of, types;
+    BSON_APPEND_DOCUMENT_BEGIN(to, "total", &of);
+    BSON_APPEND_ARRAY_BEGIN(&of, "bsonType", &types);
+    BSON_APPEND_UTF8(&types, "0", "long");
+    BSON_APPEND_UTF8(&types, "1", "decimal");
+    BSON_APPEND_UTF8(&types, "2", "object");
+    bson_append_array_end(&of, &types);
+    bson_append_document_end(to, &of);
+}
+
+/* Only the type of lists is checked here: readers check their entries, and the lists of a sketch. */
 static void add_top(const struct schema *s, bson_t *to)
 {
     bson_t of, members, list;
@@ -255,7 +271,7 @@ static void add_top(const struct schema *s, bson_t *to)
     BSON_APPEND_UTF8(&of, "bsonType", "object");
     if (s->whole) {
         begin_object(&of, "additionalProperties", &list, &members);
-        add_types(&members, "total", "long", "decimal");
+        add_total(&members);
         add_type(&members, "series", "long");
         add_type(&members, "top", "array");
         end_object(&of, &list, &members);

@@ -152,7 +152,8 @@ static bool tell_bucket(struct reading *g, uint32_t series, int64_t at_ms, size_
     const int64_t *columns = &g->m->reader.rows[row * g->m->reports[g->scan->report].column_count];
     const struct slice key = text_slice(&g->key);
     if (g->key_fn != NULL)
-        return g->key_fn(g->context, series == STORE_SERIES_OTHER ? NULL : &key, at_ms, columns);
+        return g->key_fn(g->context, series == STORE_SERIES_OTHER ? NULL : &key, at_ms, columns,
+                         g->kind->of_sketch ? g->sketches[row] : slice_of(NULL, 0));
     g->fn(g->context, series, at_ms, columns);
     return !g->kind->of_sketch || g->scan->sketch == NULL || tell_sketch(g, series, at_ms, row);
 }
@@ -471,5 +472,15 @@ bool mongo_read_keys(struct mongo_store *m, const struct mongo_kind *kind, const
                      mongo_key_fn *fn, void *context, struct scan_stats *stats, struct err *e)
 {
     struct reading g = {.m = m, .scan = scan, .kind = kind, .key_fn = fn, .context = context};
+    return scan_documents(&g, stats, e);
+}
+
+bool mongo_read_sketch_keys(struct mongo_store *m, size_t sketch, const struct scan *scan, mongo_key_fn *fn,
+                            void *context, struct scan_stats *stats, struct err *e)
+{
+    const struct mongo_kind *kind =
+        mongo_sketch_kind_for(&m->reports[scan->report], sketch, scan->resolution);
+    struct reading g = {
+        .m = m, .scan = scan, .kind = kind, .sketch = sketch, .key_fn = fn, .context = context};
     return scan_documents(&g, stats, e);
 }

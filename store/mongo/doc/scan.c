@@ -13,11 +13,11 @@ static bool check_watermarks(struct mongo_store *m, const struct scan *scan, str
     return mongo_watermarks(&m->store, scan->report, &gone, e) && store_check_watermark(scan, &gone, e);
 }
 
-/* Has a scan measures that the usual documents hold? Without measures, it shows at least where there are
- * documents. */
+/* Has a scan measures that the usual documents hold? */
 static bool reads_plain(const struct mongo_store *m, const struct scan *scan)
 {
-    return scan->measures == 0 || (scan->measures & mongo_plain_measures(&m->reports[scan->report])) != 0;
+    const uint32_t plain = mongo_plain_measures(&m->reports[scan->report]);
+    return (scan->measures == 0 ? plain : scan->measures & plain) != 0;
 }
 
 /* Scans the documents of each wanted sketch. */
@@ -42,6 +42,12 @@ bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_f
     return mongo_read_keys(m, kind, scan, fn, context, stats, e) && check_watermarks(m, scan, e);
 }
 
+bool mongo_scan_sketch_keys(struct mongo_store *m, size_t sketch, const struct scan *scan, mongo_key_fn *fn,
+                            void *context, struct scan_stats *stats, struct err *e)
+{
+    return mongo_read_sketch_keys(m, sketch, scan, fn, context, stats, e) && check_watermarks(m, scan, e);
+}
+
 bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e)
 {
@@ -63,13 +69,10 @@ enum span mongo_copy(const struct store *st, size_t report, enum span resolution
     return kind == NULL ? SPAN_COUNT : mongo_longest(&st->reports[report], kind);
 }
 
-/* Sketches have no copies: they are read from their place. */
 bool mongo_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
     const struct mongo_kind *kind = mongo_copy_kind(&m->reports[scan->report], scan->resolution, n);
-    const uint64_t rows_before = stats->rows;
-    return mongo_scan_kind(m, kind, scan, fn, context, stats, e) &&
-           scan_each_sketch(m, scan, fn, context, stats, rows_before, e) && check_watermarks(m, scan, e);
+    return mongo_scan_kind(m, kind, scan, fn, context, stats, e) && check_watermarks(m, scan, e);
 }

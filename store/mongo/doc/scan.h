@@ -8,6 +8,8 @@ bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
 enum span mongo_copy(const struct store *st, size_t report, enum span resolution, size_t n);
 bool mongo_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e) MUST_CHECK;
-/* Scans all series, by their keys. */
+/* Scan all series, by their keys: the measures without a sketch, or one of the report's sketches. */
 bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e) MUST_CHECK;
+bool mongo_scan_sketch_keys(struct mongo_store *m, size_t sketch, const struct scan *scan, mongo_key_fn *fn,
+                            void *context, struct scan_stats *stats, struct err *e) MUST_CHECK;

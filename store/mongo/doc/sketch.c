@@ -1,5 +1,7 @@
 #include "store/mongo/doc/sketch.h"
 
+#include "store/mongo/doc/decimal.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +90,100 @@ static bool take_entry(union sketch *to, struct arena *arena, int64_t bits, int6
 static bool take_register(union sketch *to, struct arena *arena, int64_t number, int64_t rank)
 {
     return distinct_add_register(&to->distinct, arena, number, rank);
+}
+
+/* ---- a bucket as a whole */
+
+/* Appends the buckets of positive numbers, or of negative ones. */
+static void append_side(bson_t *to, const char *name, const struct histogram *h, int sign)
+{
+    struct histogram_walk w = histogram_walk(h);
+    struct histogram_bucket b;
+    bson_t of;
+    bool is_begun = false;
+    while (histogram_next(&w, &b)) {
+        char key[16];
+        if (b.slot * sign <= 0)
+            continue;
+        if (!is_begun)
+            bson_append_document_begin(to, name, -1, &of);
+        is_begun = true;
+        snprintf(key, sizeof key, "%" PRId32, b.slot * sign - HISTOGRAM_SLOT_OF_ONE);
+        bson_append_int64(&of, key, -1, b.count);
+    }
+    if (is_begun)
+        bson_append_document_end(to, &of);
+}
+
+static void append_zero(bson_t *to, const struct histogram *h)
+{
+    struct histogram_walk w = histogram_walk(h);
+    struct histogram_bucket b;
+    while (histogram_next(&w, &b)) {
+        if (b.slot == 0)
+            BSON_APPEND_INT64(to, MONGO_ZERO, b.count);
+    }
+}
+
+static void append_sum(bson_t *to, const struct measure *m, bool as_decimal, const int64_t *columns)
+{
+    if (m->is_fraction && as_decimal) {
+        mongo_append_decimal(to, "units", (int128)columns[0] * EVENT_SCALE + columns[1]);
+        return;
+    }
+    BSON_APPEND_INT64(to, "units", columns[0]);
+    if (m->is_fraction)
+        BSON_APPEND_INT64(to, "micros", columns[1]);
+}
+
+static void append_entries(bson_t *to, const struct distinct *d)
+{
+    uint32_t places;
+    const uint32_t *entries = distinct_entries(d, &places);
+    bson_t of;
+    BSON_APPEND_DOCUMENT_BEGIN(to, MONGO_ENTRIES, &of);
+    for (uint32_t i = 0; i < places; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%07" PRIx32, entries[i] >> 6);
+        if (entries[i] != 0)
+            bson_append_int32(&of, key, -1, (int32_t)(entries[i] & 63));
+    }
+    bson_append_document_end(to, &of);
+}
+
+static void append_registers(bson_t *to, const struct distinct *d)
+{
+    uint8_t ranks[DISTINCT_REGISTERS];
+    bson_t of;
+    distinct_ranks(d, ranks);
+    BSON_APPEND_DOCUMENT_BEGIN(to, MONGO_REGISTERS, &of);
+    for (uint32_t i = 0; i < DISTINCT_REGISTERS; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%" PRIu32, i);
+        if (ranks[i] > 0)
+            bson_append_int32(&of, key, -1, ranks[i]);
+    }
+    bson_append_document_end(to, &of);
+}
+
+void mongo_append_bucket(bson_t *to, const char *name, const struct measure *m, bool as_decimal,
+                         const int64_t *columns, const union sketch *s)
+{
+    bson_t of;
+    bson_append_document_begin(to, name, -1, &of);
+    if (m->kind == MEASURE_HISTOGRAM)
+        append_sum(&of, m, as_decimal, columns);
+    BSON_APPEND_INT64(&of, "count", columns[measure_column_count(m) - 1]);
+    if (m->kind == MEASURE_HISTOGRAM) {
+        append_zero(&of, &s->histogram);
+        append_side(&of, MONGO_BUCKETS, &s->histogram, 1);
+        append_side(&of, MONGO_NEGATIVE, &s->histogram, -1);
+    } else if (s->distinct.mask == DISTINCT_MANY) {
+        append_registers(&of, &s->distinct);
+    } else {
+        append_entries(&of, &s->distinct);
+    }
+    bson_append_document_end(to, &of);
 }
 
 /* ---- either */

@@ -26,6 +26,10 @@
 void mongo_add_histogram(bson_t *inc, const char *path, const struct histogram *h, bool takes);
 /* Adds a distinct count to the $max of an update, as entries or as registers. It may have entries even so. */
 void mongo_add_distinct(bson_t *max, const char *path, const struct distinct *d, bool as_registers);
+/* Appends a bucket as a whole, with its columns and its sketch: what updates by the functions above, and
+ * mongo_add_value(), make of an absent one. `as_decimal`: is_decimal of the report. */
+void mongo_append_bucket(bson_t *to, const char *name, const struct measure *m, bool as_decimal,
+                         const int64_t *columns, const union sketch *s);
 /* Merges the sketch of a bucket, which is `value`, as BSON. False: it is damaged. */
 bool mongo_merge_sketch(const struct measure *m, struct slice value, union sketch *to,
                         struct arena *arena) MUST_CHECK;

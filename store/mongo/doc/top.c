@@ -1,7 +1,9 @@
 /* Reads cached rankings. */
 #include "store/mongo/doc/top.h"
 
+#include "store/mongo/doc/decimal.h"
 #include "store/mongo/doc/document.h"
+#include "store/mongo/doc/sketch.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
@@ -9,17 +11,13 @@
 
 const enum span mongo_top_spans[MONGO_TOP_SPANS] = {SPAN_HOUR, SPAN_DAY, SPAN_MONTH};
 
-bool mongo_top_ranks(const struct measure *m)
-{
-    return m->kind == MEASURE_COUNT || m->kind == MEASURE_SUM;
-}
-
 bool mongo_top_is_cached(const struct report *r)
 {
-    size_t i = 0;
-    while (i < r->measure_count && !mongo_top_ranks(&r->measures[i]))
-        i++;
-    return r->dimension_count > 0 && i < r->measure_count;
+    bool is_ranked = false;
+    for (size_t i = 0; i < r->measure_count; i++)
+        is_ranked = is_ranked || rank_by_is_of(RANK_BY_VALUE, &r->measures[i]) ||
+                    rank_by_is_of(RANK_BY_COUNT, &r->measures[i]);
+    return r->dimension_count > 0 && is_ranked;
 }
 
 const char *mongo_top_id(enum span span, int64_t ms, char buf[MONGO_TOP_ID_BYTES])
@@ -34,13 +32,14 @@ const char *mongo_top_id(enum span span, int64_t ms, char buf[MONGO_TOP_ID_BYTES
 struct top_reading {
     struct mongo_store *m;
     const struct store_top *what;
-    scan_fn *fn;
+    top_fn *fn;
     void *context;
-    int64_t *total;
+    struct top_total *total;
     struct scan_stats *stats;
-    char measure[MEASURE_NAME_BYTES + 16]; /* "measures.hits" */
-    uint64_t valid;                        /* rankings that are up to date */
-    int64_t period_ms;                     /* start of the period that is being read */
+    char measure[MEASURE_NAME_BYTES + 16];   /* "measures.hits" */
+    char list[MEASURE_NAME_BYTES + 16 + 16]; /* the same; of a sketch "measures.latency.p99" */
+    uint64_t valid;                          /* rankings that are up to date */
+    int64_t period_ms;                       /* start of the period that is being read */
     struct text key;
 };
 
@@ -55,6 +54,25 @@ static bool is_ranked(const bson_t *document)
     return written > 0 && written == mongo_number_at(document, "ranked", -1);
 }
 
+/* The columns and the value of an entry; false: it is damaged. */
+static bool read_entry(const struct top_reading *g, const bson_iter_t *entry, int64_t *columns,
+                       int128 *number)
+{
+    const struct measure *m = measure_of(g);
+    bson_iter_t value, count;
+    if (!bson_iter_recurse(entry, &value) || !bson_iter_find(&value, "value"))
+        return false;
+    if (!measure_has_sketch(m)) {
+        mongo_read_value(m, &value, columns);
+        return measure_value(m, columns, number);
+    }
+    if (!bson_iter_recurse(entry, &count) || !bson_iter_find(&count, "count"))
+        return false;
+    columns[measure_column_count(m) - 1] = bson_iter_as_int64(&count);
+    *number = mongo_decimal(&value);
+    return true;
+}
+
 /* Reads an entry of the list; false: it is damaged, so the list is not used. `tells`: hand it on. */
 static bool see_entry(struct top_reading *g, const bson_iter_t *entry, bool tells)
 {
@@ -62,11 +80,13 @@ static bool see_entry(struct top_reading *g, const bson_iter_t *entry, bool tell
     const struct store_top *what = g->what;
     struct mongo_names *names = &g->m->more[what->report].names;
     uint32_t series = STORE_SERIES_OTHER;
-    bson_iter_t metadata, value;
+    bson_iter_t metadata;
+    int128 value;
     bool is_other;
     if (!BSON_ITER_HOLDS_DOCUMENT(entry) || !bson_iter_recurse(entry, &metadata) ||
-        !bson_iter_find(&metadata, "metadata") || !bson_iter_recurse(entry, &value) ||
-        !bson_iter_find(&value, "value") || !mongo_key_of(g->m, what->report, &metadata, &g->key, &is_other))
+        !bson_iter_find(&metadata, "metadata") ||
+        !read_entry(g, entry, &columns[measure_of(g)->column], &value) ||
+        !mongo_key_of(g->m, what->report, &metadata, &g->key, &is_other))
         return false;
     if (!tells)
         return true;
@@ -74,18 +94,17 @@ static bool see_entry(struct top_reading *g, const bson_iter_t *entry, bool tell
         series = mongo_names_add(names, text_slice(&g->key));
         mongo_names_at(names, series)->is_stored = true;
     }
-    mongo_read_value(measure_of(g), &value, &columns[measure_of(g)->column]);
-    g->fn(g->context, series, g->period_ms, columns);
+    g->fn(g->context, series, g->period_ms, columns, value);
     return true;
 }
 
 /* Reads as many entries as are asked for, or all series. If the list is too short, hands nothing on. */
-static bool see_list(struct top_reading *g, const bson_iter_t *measure)
+static bool see_list(struct top_reading *g, const bson_t *document)
 {
-    bson_iter_t list, entry, count;
-    if (!bson_iter_recurse(measure, &list) || !bson_iter_find(&list, "top") ||
-        !BSON_ITER_HOLDS_ARRAY(&list) || !bson_iter_recurse(measure, &count) ||
-        !bson_iter_find(&count, "series"))
+    bson_iter_t of, list, entry, count;
+    if (!mongo_find_member(document, g->list, &of) || !BSON_ITER_HOLDS_DOCUMENT(&of) ||
+        !bson_iter_recurse(&of, &list) || !bson_iter_find(&list, "top") || !BSON_ITER_HOLDS_ARRAY(&list) ||
+        !bson_iter_recurse(&of, &count) || !bson_iter_find(&count, "series"))
         return false;
     for (int tells = 0; tells <= 1; tells++) {
         uint64_t seen = 0;
@@ -110,37 +129,56 @@ static bool is_wanted(const struct top_reading *g, const bson_t *document)
            strcmp(mongo_text_at(document, "_id"), mongo_top_id(what->span, g->period_ms, id)) == 0;
 }
 
+/* Merges the total of a period; false: it is damaged. */
+static bool see_total(const struct top_reading *g, const bson_iter_t *total)
+{
+    const struct measure *m = measure_of(g);
+    int64_t columns[MEASURE_COLUMNS_MAX] = {0};
+    const uint8_t *bytes = NULL;
+    uint32_t len = 0;
+    if (measure_has_sketch(m)) {
+        if (!BSON_ITER_HOLDS_DOCUMENT(total))
+            return false;
+        bson_iter_document(total, &len, &bytes);
+        if (!mongo_merge_sketch(m, slice_of((const char *)bytes, len), &g->total->sketch, g->total->memory))
+            return false;
+    }
+    mongo_read_value(m, total, columns);
+    measure_merge(m, g->total->columns, columns);
+    return true;
+}
+
+/* The total comes first: a list is handed on only if all of its document is good. */
 static bool see_period(void *context, const bson_t *document)
 {
     struct top_reading *g = context;
-    const struct measure *m = measure_of(g);
-    int64_t columns[MEASURE_COLUMNS_MAX] = {0};
-    bson_iter_t measure, total;
+    char path[sizeof g->measure + 8];
+    bson_iter_t total;
     g->stats->rows++;
     g->stats->bytes += document->len;
+    snprintf(path, sizeof path, "%s.total", g->measure);
     if (!is_ranked(document) || !mongo_date_of(document, &g->period_ms) || !is_wanted(g, document) ||
-        !mongo_find_member(document, g->measure, &measure) || !BSON_ITER_HOLDS_DOCUMENT(&measure) ||
-        !bson_iter_recurse(&measure, &total) || !bson_iter_find(&total, "total") ||
-        (g->what->limit > 0 && !see_list(g, &measure)))
+        !mongo_find_member(document, path, &total) || !see_total(g, &total) ||
+        (g->what->limit > 0 && !see_list(g, document)))
         return g->what->limit > 0; /* others may be up to date; a total needs all */
-    mongo_read_value(m, &total, columns);
-    measure_merge(m, g->total, columns);
     g->valid++;
     return true;
 }
 
 static void write_options(const struct top_reading *g, bson_t *options)
 {
-    static const char *const members[] = {"total", "series", "top"};
+    const struct {
+        const char *of, *member;
+    } paths[] = {{g->measure, "total"}, {g->list, "series"}, {g->list, "top"}};
     bson_t projection;
     bson_init(options);
     BSON_APPEND_DOCUMENT_BEGIN(options, "projection", &projection);
     BSON_APPEND_BOOL(&projection, "written", true);
     BSON_APPEND_BOOL(&projection, "ranked", true);
     BSON_APPEND_BOOL(&projection, "metadata.date", true);
-    for (size_t i = 0; i < (g->what->limit > 0 ? 3 : 1); i++) {
-        char path[sizeof g->measure + 8];
-        snprintf(path, sizeof path, "%s.%s", g->measure, members[i]);
+    for (size_t i = 0; i < (g->what->limit > 0 ? COUNT_OF(paths) : 1); i++) {
+        char path[sizeof g->list + 8];
+        snprintf(path, sizeof path, "%s.%s", paths[i].of, paths[i].member);
         BSON_APPEND_BOOL(&projection, path, true);
     }
     bson_append_document_end(options, &projection);
@@ -164,11 +202,12 @@ static uint64_t write_filter(const struct store_top *what, bson_t *filter)
     return count;
 }
 
-bool mongo_top(struct store *st, const struct store_top *what, scan_fn *fn, void *context, int64_t *total,
-               struct scan_stats *stats, bool *found, struct err *e)
+bool mongo_top(struct store *st, const struct store_top *what, top_fn *fn, void *context,
+               struct top_total *total, struct scan_stats *stats, bool *found, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
     const struct report *r = &m->reports[what->report];
+    const struct measure *measure = &r->measures[what->measure];
     struct top_reading g = {
         .m = m, .what = what, .fn = fn, .context = context, .total = total, .stats = stats};
     char collection[MONGO_NAME_BYTES];
@@ -177,9 +216,11 @@ bool mongo_top(struct store *st, const struct store_top *what, scan_fn *fn, void
     while (i < MONGO_TOP_SPANS && mongo_top_spans[i] != what->span)
         i++;
     *found = false;
-    if (i == MONGO_TOP_SPANS || !mongo_top_is_cached(r) || !mongo_top_ranks(&r->measures[what->measure]))
+    if (i == MONGO_TOP_SPANS || !mongo_top_is_cached(r))
         return true;
-    snprintf(g.measure, sizeof g.measure, "measures.%s", r->measures[what->measure].name);
+    snprintf(g.measure, sizeof g.measure, "measures.%s", measure->name);
+    snprintf(g.list, sizeof g.list, "%s%s%s", g.measure, measure_has_sketch(measure) ? "." : "",
+             measure_has_sketch(measure) ? rank_by_name(what->by) : "");
     uint64_t wanted = write_filter(what, &filter);
     write_options(&g, &options);
     bool good = mongo_find(m->client, mongo_collection(m, what->report, MONGO_TOP, collection), &filter,

@@ -132,7 +132,6 @@ void mongo_free(struct mongo_store *m)
     sketch_work_fini(&m->reader.sketches);
     text_fini(&m->reader.packed);
     sketch_work_fini(&m->sorting.sketches);
-    text_fini(&m->sorting.packed);
     for (size_t t = 0; t < MONGO_TARGETS; t++)
         free(m->sorting.written[t].starts);
     free(m->worker.looks);

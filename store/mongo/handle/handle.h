@@ -182,7 +182,6 @@ struct mongo_sorting {
     struct mongo_written written[MONGO_TARGETS]; /* months and weeks with counts of one report */
     struct mongo_periods periods;                /* hours, days or months with counts of one report */
     struct sketch_work sketches;                 /* of one time bucket */
-    struct text packed;                          /* one of them */
 };
 
 /* State that jobs keep from one call to the next. */

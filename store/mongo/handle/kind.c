@@ -46,7 +46,8 @@ static const struct level {
 };
 
 const struct mongo_kind mongo_year = {SPAN_YEAR, SPAN_MONTH, false},
-                        mongo_week = {SPAN_WEEK, SPAN_DAY, false};
+                        mongo_week = {SPAN_WEEK, SPAN_DAY, false},
+                        mongo_sketch_week = {SPAN_WEEK, SPAN_DAY, true};
 
 const struct mongo_target mongo_targets[MONGO_TARGETS] = {
     [MONGO_YEARS] = {"rollup", &mongo_year, SPAN_MONTH},

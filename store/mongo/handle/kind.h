@@ -15,8 +15,10 @@
  *
  *   histogram:      R.latency.hour   { minute.M }, R.latency.day { hourly.H }, R.latency.month { daily.D },
  *                   R.latency.year   { total.M }; layout minute: R.latency.minute { second.S }, too
+ *                   R.latency.week   { weekly, daily.D }; rolled up, optional
  *   distinct:       R.visitors.minute { minute }, R.visitors.hour { hourly }, R.visitors.day { daily },
  *                   R.visitors.month { total }; layout minute: R.visitors.second { second }, too
+ *                   R.visitors.week  { weekly }; rolled up, optional
  *
  * A histogram takes some 3 KiB, a distinct count at most 40 KiB and what writers add before they condense it:
  * so no document of a busy series reaches 256 KiB (docs/SIZING.md).
@@ -57,8 +59,8 @@ const struct mongo_kind *mongo_sketch_kinds(const struct report *r, size_t sketc
 const struct mongo_kind *mongo_sketch_kind_for(const struct report *r, size_t sketch, enum span resolution);
 /* The measures without a sketch, a bit each: those of mongo_kinds(). */
 uint32_t mongo_plain_measures(const struct report *r);
-/* The kinds that are rolled up from documents of months. */
-extern const struct mongo_kind mongo_year, mongo_week;
+/* The kinds that are rolled up from documents of months; and from those of the days of a sketch. */
+extern const struct mongo_kind mongo_year, mongo_week, mongo_sketch_week;
 struct mongo_target {
     const char *job; /* the job that sets the documents */
     const struct mongo_kind *kind;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "store/mongo/doc/document.h"
+#include "store/mongo/doc/sketch.h"
 #include "store/mongo/send/send.h"
 #include "store/mongo/wire/field.h"
 
@@ -38,7 +39,7 @@ static const char *rest_of(const struct mongo_merge *g, const struct mongo_sourc
     bson_iter_t it;
     char time[MONGO_TIME_BYTES];
     bool is_other;
-    mongo_time(SPAN_MONTH, source->from_ms, time);
+    mongo_time(g->from->span, source->from_ms, time);
     if (!bson_iter_init_find(&it, document, "_id") || !BSON_ITER_HOLDS_UTF8(&it) ||
         strncmp(bson_iter_utf8(&it, NULL), time, strlen(time)) != 0 || is_made_ahead(document) ||
         !key_of(g, document, &is_other))
@@ -57,12 +58,25 @@ static bool next_document(struct mongo_merge *g, struct mongo_source *source, st
     return true;
 }
 
+/* The names of a measure's members begin with this. */
+static const char *prefix_of(const struct mongo_merge *g, size_t measure)
+{
+    return g->of_sketch ? "" : g->m->more[g->report].fields[measure];
+}
+
+/* Are documents of the measure set? */
+static bool is_of(const struct mongo_merge *g, size_t measure)
+{
+    const struct report *r = &g->m->reports[g->report];
+    return g->of_sketch ? measure == r->sketched[g->sketch] : !measure_has_sketch(&r->measures[measure]);
+}
+
 /* The path of a measure's value in the document of a month: "bytes.daily.10". */
 static const char *field_from(const struct mongo_merge *g, size_t measure, int64_t ms, char buf[FIELD_BYTES])
 {
     char path[MONGO_PATH_BYTES];
-    snprintf(buf, FIELD_BYTES, "%s%s", g->m->more[g->report].fields[measure],
-             mongo_path(&month_kind, g->target->kind->finest, ms, path));
+    snprintf(buf, FIELD_BYTES, "%s%s", prefix_of(g, measure),
+             mongo_path(g->from, g->target->kind->finest, ms, path));
     return buf;
 }
 
@@ -71,8 +85,7 @@ static const char *field_to(const struct mongo_merge *g, size_t measure, int64_t
 {
     int key =
         g->target->kind == &mongo_week ? (int)((ms - g->start_ms) / DAY_MS) : mongo_key_in(SPAN_MONTH, ms);
-    snprintf(buf, FIELD_BYTES, "%s%s.%d", g->m->more[g->report].fields[measure],
-             mongo_member(g->target->kind->finest), key);
+    snprintf(buf, FIELD_BYTES, "%s%s.%d", prefix_of(g, measure), mongo_member(g->target->kind->finest), key);
     return buf;
 }
 
@@ -80,9 +93,9 @@ static bool open_source(struct mongo_merge *g, struct mongo_source *source, stru
 {
     const struct report *report = &g->m->reports[g->report];
     enum span resolution = g->target->kind->finest;
-    char collection[MONGO_NAME_BYTES], from[MONGO_TIME_BYTES], to[MONGO_TIME_BYTES + 1], field[FIELD_BYTES];
+    char from[MONGO_TIME_BYTES], to[MONGO_TIME_BYTES + 1], field[FIELD_BYTES];
     bson_t options, part;
-    mongo_time(SPAN_MONTH, source->from_ms, from);
+    mongo_time(g->from->span, source->from_ms, from);
     snprintf(to, sizeof to, "%s0", from); /* sorts behind everything that continues with "/" */
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
     bson_init(&options);
@@ -94,13 +107,12 @@ static bool open_source(struct mongo_merge *g, struct mongo_source *source, stru
     BSON_APPEND_BOOL(&part, "metadata", true);
     BSON_APPEND_BOOL(&part, "applied", true);
     for (size_t i = 0; i < report->measure_count; i++) {
-        int64_t ms = measure_has_sketch(&report->measures[i]) ? source->to_ms : source->from_ms;
+        int64_t ms = is_of(g, i) ? source->from_ms : source->to_ms;
         for (; ms < source->to_ms; ms = span_next(resolution, ms))
             BSON_APPEND_BOOL(&part, field_from(g, i, ms, field), true);
     }
     bson_append_document_end(&options, &part);
-    mongo_collection(g->m, g->report, span_name(SPAN_MONTH), collection);
-    source->cursor = mongo_cursor_open(g->m->client, collection, filter, &options);
+    source->cursor = mongo_cursor_open(g->m->client, g->from_collection, filter, &options);
     bson_destroy(filter);
     bson_destroy(&options);
     return next_document(g, source, e);
@@ -114,6 +126,7 @@ struct row {
     bool has_buckets;
     int64_t sum[REPORT_COLUMNS_MAX]; /* sum of all its buckets */
     bool is_in_sum[REPORT_MEASURES_MAX];
+    union sketch sketch; /* of all its buckets */
 };
 
 /* The value of a mean. False: it has no events. */
@@ -148,34 +161,51 @@ static bool is_nothing(const struct mongo_merge *g, const bson_t *document, int6
     const struct mongo_report *more = &g->m->more[g->report];
     char field[FIELD_BYTES];
     bson_iter_t value;
-    return g->target->kind == &mongo_week && more->has_zeros &&
+    return g->target->kind == &mongo_week && !g->of_sketch && more->has_zeros &&
            mongo_find_member(document, field_from(g, (size_t)more->plain, ms, field), &value) &&
            bson_iter_as_int64(&value) == 0;
 }
 
+/* Merges the sketch of a day. */
+static bool add_sketch(struct mongo_merge *g, const bson_iter_t *value, struct row *row, struct err *e)
+{
+    const struct measure *measure = report_sketched(&g->m->reports[g->report], g->sketch);
+    const uint8_t *bytes = NULL;
+    uint32_t len = 0;
+    if (BSON_ITER_HOLDS_DOCUMENT(value))
+        bson_iter_document(value, &len, &bytes);
+    return mongo_merge_sketch(measure, slice_of((const char *)bytes, len), &row->sketch, &g->work.arena) ||
+           err_set(e, EX_DATAERR, "%s: %s has a damaged %s: restore it from a backup",
+                   mongo_client_name(g->m->client), g->from_collection, measure->expression);
+}
+
 /* Copies the values of a bucket. */
-static void add_bucket(const struct mongo_merge *g, const bson_t *document, int64_t ms, struct row *row)
+static bool add_bucket(struct mongo_merge *g, const bson_t *document, int64_t ms, struct row *row,
+                       struct err *e)
 {
     const struct report *report = &g->m->reports[g->report];
     int64_t columns[REPORT_COLUMNS_MAX] = {0};
     if (is_nothing(g, document, ms))
-        return;
+        return true;
     for (size_t i = 0; i < report->measure_count; i++) {
         const struct measure *measure = &report->measures[i];
         int64_t *own = &columns[measure->column];
         char field[FIELD_BYTES];
         bson_iter_t value;
-        if (measure_has_sketch(measure) || !mongo_find_member(document, field_from(g, i, ms, field), &value))
+        if (!is_of(g, i) || !mongo_find_member(document, field_from(g, i, ms, field), &value))
             continue;
         mongo_read_value(measure, &value, own);
         field_to(g, i, ms, field);
+        if (g->of_sketch && !add_sketch(g, &value, row, e))
+            return false;
         if (measure->kind == MEASURE_MEAN && BSON_ITER_HOLDS_DOCUMENT(&value))
             add_mean(g, measure, field, &value, own, &row->set);
-        else
+        else if (g->from->finest < g->from->span) /* else the day has a document, which says the same */
             bson_append_iter(&row->set, field, -1, &value);
         row->is_in_sum[i] = row->has_buckets = true;
     }
     report_merge(report, row->sum, columns);
+    return true;
 }
 
 /* Adds the sum of a week. */
@@ -189,7 +219,12 @@ static void add_sum(const struct mongo_merge *g, struct row *row)
         double mean;
         if (!row->is_in_sum[i])
             continue;
-        snprintf(field, sizeof field, "%s%s", g->m->more[g->report].fields[i], mongo_member(SPAN_WEEK));
+        snprintf(field, sizeof field, "%s%s", prefix_of(g, i), mongo_member(SPAN_WEEK));
+        if (g->of_sketch) {
+            mongo_append_bucket(&row->set, field, measure, g->m->more[g->report].is_decimal, columns,
+                                &row->sketch);
+            continue;
+        }
         mongo_add_value(&row->set, &row->set, &row->set, measure, g->m->more[g->report].is_decimal, field,
                         columns);
         if (measure->kind != MEASURE_MEAN || !mean_of(measure, columns, &mean))
@@ -242,15 +277,17 @@ static bool add_update(struct mongo_merge *g, const struct mongo_source *first, 
 {
     struct row row = {.has_buckets = false};
     enum span resolution = g->target->kind->finest;
-    bool good = true, is_of[MONGO_SOURCES_MAX] = {false};
+    bool good = true, is_at[MONGO_SOURCES_MAX] = {false};
     bson_init(&row.set);
-    for (size_t i = 0; i < g->count; i++) {
+    (void)sketch_work_ready(&g->work);
+    for (size_t i = 0; good && i < g->count; i++) {
         const struct mongo_source *source = &g->sources[i];
-        is_of[i] = source->document != NULL && strcmp(source->rest, first->rest) == 0;
-        for (int64_t ms = source->from_ms; is_of[i] && ms < source->to_ms; ms = span_next(resolution, ms))
-            add_bucket(g, source->document, ms, &row);
+        is_at[i] = source->document != NULL && strcmp(source->rest, first->rest) == 0;
+        int64_t ms = source->from_ms;
+        for (; good && is_at[i] && ms < source->to_ms; ms = span_next(resolution, ms))
+            good = add_bucket(g, source->document, ms, &row, e);
     }
-    if (row.has_buckets) {
+    if (good && row.has_buckets) {
         if (g->target->kind == &mongo_week)
             add_sum(g, &row);
         BSON_APPEND_INT64(&row.set, MONGO_ROLL_APPLIED, g->fence);
@@ -260,7 +297,7 @@ static bool add_update(struct mongo_merge *g, const struct mongo_source *first, 
     }
     bson_destroy(&row.set);
     for (size_t i = 0; good && i < g->count; i++)
-        good = !is_of[i] || next_document(g, &g->sources[i], e);
+        good = !is_at[i] || next_document(g, &g->sources[i], e);
     return good;
 }
 
@@ -310,16 +347,31 @@ static bool merge(struct mongo_merge *g, struct err *e)
     return good && send_log(g, e);
 }
 
+static void name_collections(struct mongo_merge *g)
+{
+    const char *to = span_name(g->target->kind->span), *from = span_name(g->from->span);
+    if (g->of_sketch) {
+        mongo_sketch_collection(g->m, g->report, g->sketch, to, g->collection);
+        mongo_sketch_collection(g->m, g->report, g->sketch, from, g->from_collection);
+    } else {
+        mongo_collection(g->m, g->report, to, g->collection);
+        mongo_collection(g->m, g->report, from, g->from_collection);
+    }
+}
+
 bool mongo_merge(struct mongo_merge *g, struct err *e)
 {
     bool good = true;
     g->now_ms = clock_wall_ms(g->m->store.clock);
-    mongo_collection(g->m, g->report, span_name(g->target->kind->span), g->collection);
+    g->from =
+        g->of_sketch ? mongo_sketch_kind_for(&g->m->reports[g->report], g->sketch, SPAN_DAY) : &month_kind;
+    name_collections(g);
     for (size_t i = 0; good && i < g->count; i++)
         good = open_source(g, &g->sources[i], e);
     good = good && merge(g, e);
     for (size_t i = 0; i < g->count; i++)
         mongo_cursor_close(g->sources[i].cursor);
     mongo_log_fini(&g->log);
+    sketch_work_fini(&g->work);
     return good;
 }

@@ -110,19 +110,35 @@ static bool roll_year(struct rolling *r)
     return good;
 }
 
-/* Rolls up a week with all its days. */
-static bool roll_week(struct rolling *r, int64_t start_ms)
+/* Adds the days of a week, which are in documents of `span`. */
+static void add_days(struct mongo_merge *g, enum span span)
 {
-    struct mongo_merge g = merge_of(r, start_ms);
-    int64_t end_ms = start_ms + WEEK_MS;
-    for (int64_t at_ms = start_ms < 0 ? 0 : start_ms; at_ms < end_ms;) {
-        int64_t next_ms = span_next(SPAN_MONTH, at_ms);
+    int64_t end_ms = g->start_ms + WEEK_MS;
+    for (int64_t at_ms = g->start_ms < 0 ? 0 : g->start_ms; at_ms < end_ms;) {
+        int64_t next_ms = span_next(span, at_ms);
         next_ms = next_ms < end_ms ? next_ms : end_ms;
-        add_source(&g, at_ms, next_ms);
+        add_source(g, at_ms, next_ms);
         at_ms = next_ms;
     }
+}
+
+/* Rolls up a week with all its days, and that of each sketch. */
+static bool roll_week(struct rolling *r, int64_t start_ms)
+{
+    const struct report *report = &r->m->reports[r->report];
+    struct mongo_merge g = merge_of(r, start_ms);
+    add_days(&g, SPAN_MONTH);
     bool good = mongo_merge(&g, r->e);
-    note_done(r, start_ms, g.documents);
+    uint64_t documents = g.documents;
+    for (size_t i = 0; good && i < report->sketch_count; i++) {
+        g = merge_of(r, start_ms);
+        g.of_sketch = true;
+        g.sketch = i;
+        add_days(&g, mongo_sketch_kind_for(report, i, SPAN_DAY)->span);
+        good = mongo_merge(&g, r->e);
+        documents += g.documents;
+    }
+    note_done(r, start_ms, documents);
     return good;
 }
 

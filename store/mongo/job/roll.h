@@ -5,6 +5,7 @@
  *                bytes: { total: { "10": 4652 } }, applied: { rollup: 17 }, modified, v }
  *   pages.week { _id: "20101004/%2Fapache_pb.gif", metadata, weekly: 2, daily: { "6": 2 },
  *                bytes: { weekly: 4652, daily: { "6": 4652 } }, applied: { rollup: 18 }, modified, v }
+ *   pages.latency.week and pages.visitors.week: the same of sketches (mongo/handle/kind.h)
  *
  * Exact  : values are set, never added. The job reads a month's stamp, waits for every open batch, then reads
  *          R.month: so it reads all that the stamp counts. A batch that comes meanwhile raises the stamp, and
@@ -14,7 +15,7 @@
  *          but at the latest after MONGO_ROLL_WAIT_MS.
  * Cost   : the months of a year that wait are rolled up together: one pass over their documents, and one
  *          update for each document of the year, sent as a batch is. A week takes one pass over each of its
- *          months, one or two.
+ *          months, one or two; of a distinct count over its days.
  * Weeks  : for other tools, and only if they are wanted (store_roll.weeks): a chart of a year by weeks takes
  *          12 documents of months, or 53 of weeks. A week has all its days or does not exist: it is deleted
  *          when its first day expires (mongo/job/expire.c), and not set again. Weeks begin on the day that

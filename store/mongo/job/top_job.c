@@ -3,18 +3,16 @@
  * Exact  : the job reads `written`, waits for every open batch, then reads the documents. It sets the
  *          ranking only if `written` is still the same.
  * Cost   : the hours of one day that wait are ranked together, and so are the days of one month: one pass
- *          over the documents that hold them.
+ *          over the documents that hold them, and one over those of each sketch.
  * Memory : LISTS_MAX lists of MONGO_TOP_SERIES series, with their keys; and the list of waiting periods.
  */
 #include "store/mongo/job/top_job.h"
 
-#include "aggregate/dimension.h"
 #include "base/civil.h"
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "store/mongo/doc/decimal.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/scan.h"
 #include "store/mongo/doc/top.h"
@@ -22,14 +20,14 @@
 #include "store/mongo/doc/watermarks.h"
 #include "store/mongo/job/lease.h"
 #include "store/mongo/job/top_again.h"
-#include "store/mongo/job/top_list.h"
+#include "store/mongo/job/top_period.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LISTS_MAX     32
+#define LISTS_MAX     96
 #define LEASE_KEEP_MS 10000
 #define WAIT_MAX_MS   (15 * MINUTE_MS) /* longest wait for a period to be quiet */
 #define SEEN_BUCKETS  4096             /* buckets between two checks whether to go on */
@@ -47,9 +45,11 @@ struct looks {
     size_t count, capacity;
 };
 
+_Static_assert(REPORT_MEASURES_MAX * (RANK_BY_END - 1) <= LISTS_MAX, "a period can be ranked");
+
 struct period {
     struct mongo_top_look what;
-    struct top_list lists[REPORT_MEASURES_MAX];
+    struct top_period tops;
 };
 
 struct ranking {
@@ -65,6 +65,9 @@ struct ranking {
     bool was_cut;    /* keep_on() ended the pass before all were read */
     struct period periods[LISTS_MAX]; /* the periods of one pass */
     size_t count;
+    bool of_sketch;          /* a sketch is being read */
+    size_t sketch;           /* its index in the report */
+    struct sketch_work work; /* of one series */
     struct err *e;
 };
 
@@ -232,110 +235,34 @@ static struct period *find_period(struct ranking *r, int64_t start_ms)
     return i < r->count ? &r->periods[i] : NULL;
 }
 
-static void rank_bucket(const struct report *report, struct period *p, const struct slice *key,
-                        const int64_t *values)
-{
-    for (size_t i = 0; i < report->measure_count; i++) {
-        const struct measure *m = &report->measures[i];
-        struct top_list *l = &p->lists[i];
-        struct top_entry one = {.key = key != NULL ? *key : slice_text(STORE_OTHER_KEY),
-                                .is_other = key == NULL};
-        if (!mongo_top_ranks(m))
-            continue;
-        measure_merge(m, l->total, &values[m->column]);
-        if (!measure_value(m, &values[m->column], &one.value) || one.value == 0)
-            continue;
-        l->series++;
-        memcpy(one.columns, &values[m->column], measure_column_count(m) * sizeof *values);
-        top_list_add(l, &one);
-    }
-}
-
-static bool see_bucket(void *context, const struct slice *key, int64_t bucket_ms, const int64_t *values)
+static bool see_bucket(void *context, const struct slice *key, int64_t bucket_ms, const int64_t *values,
+                       struct slice sketch)
 {
     struct ranking *r = context;
     struct period *p = find_period(r, bucket_ms);
-    if (p != NULL) /* else the period lies between two that wait */
-        rank_bucket(&r->m->reports[r->report], p, key, values);
+    if (p != NULL && r->of_sketch) /* else the period lies between two that wait */
+        top_period_add_sketch(&p->tops, r->sketch, key, values, sketch, &r->work);
+    else if (p != NULL)
+        top_period_add(&p->tops, key, values);
     r->was_cut = ++r->seen % SEEN_BUCKETS == 0 && !keep_on(r);
     return !r->was_cut;
 }
 
 static void end_periods(struct ranking *r)
 {
-    for (size_t p = 0; p < r->count; p++) {
-        for (size_t i = 0; i < REPORT_MEASURES_MAX; i++)
-            top_list_fini(&r->periods[p].lists[i]);
-    }
+    for (size_t p = 0; p < r->count; p++)
+        top_period_fini(&r->periods[p].tops);
     r->count = 0;
-}
-
-/* ---- as a document */
-
-/* Ranked are counts and sums. A sum with fractions is a decimal, also if its report has none: a ranking is
- * replaced as a whole. */
-static void put_value(bson_t *to, const char *name, const struct measure *m, const int64_t *columns)
-{
-    int128 value;
-    if (!m->is_fraction)
-        bson_append_int64(to, name, -1, columns[0]);
-    else if (measure_value(m, columns, &value))
-        mongo_append_decimal(to, name, value);
-}
-
-static void put_series(const struct ranking *r, bson_t *to, const struct top_entry *one)
-{
-    const struct mongo_report *more = &r->m->more[r->report];
-    struct slice rest = one->key;
-    bson_t metadata;
-    BSON_APPEND_DOCUMENT_BEGIN(to, "metadata", &metadata);
-    if (one->is_other)
-        BSON_APPEND_BOOL(&metadata, "other", true);
-    for (size_t d = 0; !one->is_other && d < r->m->reports[r->report].dimension_count; d++) {
-        struct slice text = dimension_next(&rest);
-        bson_append_utf8(&metadata, more->dimensions[d] + strlen("metadata."), -1,
-                         text.len > 0 ? text.ptr : "", (int)text.len);
-    }
-    bson_append_document_end(to, &metadata);
-}
-
-/* Adds as many entries as there is room for. */
-static void put_list(const struct ranking *r, bson_t *to, const struct measure *m, struct top_list *l)
-{
-    bson_t of, top, entry;
-    size_t bytes = 0;
-    top_list_sort(l);
-    bson_append_document_begin(to, m->name, -1, &of);
-    put_value(&of, "total", m, l->total);
-    BSON_APPEND_INT64(&of, "series", (int64_t)l->series);
-    BSON_APPEND_ARRAY_BEGIN(&of, "top", &top);
-    for (size_t i = 0; i < l->count && (bytes += l->entries[i].key.len) <= MONGO_TOP_BYTES; i++) {
-        char room[16];
-        const char *index;
-        size_t len = bson_uint32_to_string((uint32_t)i, &index, room, sizeof room);
-        bson_append_document_begin(&top, index, (int)len, &entry);
-        put_series(r, &entry, &l->entries[i]);
-        put_value(&entry, "value", m, l->entries[i].columns);
-        bson_append_document_end(&top, &entry);
-    }
-    bson_append_array_end(&of, &top);
-    bson_append_document_end(to, &of);
 }
 
 static void write_ranking(const struct ranking *r, struct period *p, bson_t *update)
 {
-    const struct report *report = &r->m->reports[r->report];
-    bson_t part, measures;
+    bson_t part;
     bson_init(update);
     BSON_APPEND_DOCUMENT_BEGIN(update, "$set", &part);
     BSON_APPEND_INT64(&part, "ranked", p->what.written);
     BSON_APPEND_DATE_TIME(&part, "at", clock_wall_ms(r->m->store.clock));
-    BSON_APPEND_DOCUMENT_BEGIN(&part, "measures", &measures);
-    for (size_t i = 0; i < report->measure_count; i++) {
-        if (mongo_top_ranks(&report->measures[i]))
-            put_list(r, &measures, &report->measures[i], &p->lists[i]);
-    }
-    bson_append_document_end(&part, &measures);
+    top_period_append(&p->tops, r->m, r->report, &part);
     bson_append_document_end(update, &part);
     BSON_APPEND_DOCUMENT_BEGIN(update, "$unset", &part);
     BSON_APPEND_UTF8(&part, "waiting", "");
@@ -346,7 +273,6 @@ static void write_ranking(const struct ranking *r, struct period *p, bson_t *upd
 static bool set_ranking(struct ranking *r, struct period *p)
 {
     char id[MONGO_TOP_ID_BYTES];
-    uint64_t series = 0;
     bson_t update;
     bool matched;
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(mongo_top_id(p->what.span, p->what.start_ms, id)), "written",
@@ -354,11 +280,9 @@ static bool set_ranking(struct ranking *r, struct period *p)
     write_ranking(r, p, &update);
     failpoint(FAILPOINT_TOP_RANKED);
     bool good = mongo_update_one(r->m->client, r->collection, filter, &update, false, &matched, r->e);
-    for (size_t i = 0; i < REPORT_MEASURES_MAX; i++)
-        series = p->lists[i].series > series ? p->lists[i].series : series;
     if (good && matched)
         r->what->done(r->what->context, r->m->reports[r->report].name, p->what.span, p->what.start_ms,
-                      series);
+                      top_period_series(&p->tops));
     else if (good)
         wait_anew(r, &p->what);
     bson_destroy(&update);
@@ -368,32 +292,48 @@ static bool set_ranking(struct ranking *r, struct period *p)
 
 /* ---- several at once */
 
-static uint32_t ranked_measures(const struct report *r, size_t *count)
+/* The measures without a sketch that are ranked, a bit each. */
+static uint32_t ranked_measures(const struct report *r)
 {
     uint32_t measures = 0;
-    *count = 0;
     for (size_t i = 0; i < r->measure_count; i++) {
-        if (!mongo_top_ranks(&r->measures[i]))
-            continue;
-        measures |= (uint32_t)1 << i;
-        ++*count;
+        if (!measure_has_sketch(&r->measures[i]) && rank_by_is_of(RANK_BY_VALUE, &r->measures[i]))
+            measures |= (uint32_t)1 << i;
     }
     return measures;
 }
 
-static bool rank_periods(struct ranking *r)
+static struct scan scan_of(const struct ranking *r)
 {
     const struct mongo_top_look *first = &r->periods[0].what, *last = &r->periods[r->count - 1].what;
-    size_t lists;
+    return (struct scan){.report = r->report,
+                         .resolution = first->span,
+                         .from_ms = first->start_ms,
+                         .to_ms = span_next(last->span, last->start_ms),
+                         .series = {.kind = SERIES_ALL},
+                         .rows_max = UINT64_MAX};
+}
+
+/* Reads all series of the periods: once, and once for each sketch. */
+static bool read_periods(struct ranking *r)
+{
+    const struct report *report = &r->m->reports[r->report];
     struct scan_stats stats = {0};
-    struct scan scan = {.report = r->report,
-                        .resolution = first->span,
-                        .from_ms = first->start_ms,
-                        .to_ms = span_next(last->span, last->start_ms),
-                        .series = {.kind = SERIES_ALL},
-                        .rows_max = UINT64_MAX,
-                        .measures = ranked_measures(&r->m->reports[r->report], &lists)};
-    bool good = mongo_scan_keys(r->m, &scan, see_bucket, r, &stats, r->e);
+    struct scan scan = scan_of(r);
+    bool good = true;
+    scan.measures = ranked_measures(report);
+    r->of_sketch = false;
+    if (scan.measures != 0)
+        good = mongo_scan_keys(r->m, &scan, see_bucket, r, &stats, r->e);
+    r->of_sketch = true;
+    for (r->sketch = 0; good && !r->was_cut && r->sketch < report->sketch_count; r->sketch++)
+        good = mongo_scan_sketch_keys(r->m, r->sketch, &scan, see_bucket, r, &stats, r->e);
+    return good;
+}
+
+static bool rank_periods(struct ranking *r)
+{
+    bool good = read_periods(r);
     if (r->was_cut)
         return !r->goes_on;
     for (size_t i = 0; good && i < r->count; i++)
@@ -412,15 +352,18 @@ static bool is_together(const struct ranking *r, const struct mongo_top_look *a,
 /* Ranks the newest periods first: of a long history they are queried most. */
 static bool rank_due(struct ranking *r, const struct looks *due)
 {
-    size_t lists, end = due->count;
-    (void)ranked_measures(&r->m->reports[r->report], &lists);
+    const struct report *report = &r->m->reports[r->report];
+    const size_t lists = top_period_lists(report);
+    size_t end = due->count;
     while (end > 0 && keep_on(r)) {
         size_t first = end - 1;
         while (first > 0 && is_together(r, &due->list[first - 1], &due->list[end - 1]) &&
                (end - first + 1) * lists <= LISTS_MAX)
             first--;
-        for (size_t i = first; i < end; i++)
-            r->periods[r->count++] = (struct period){.what = due->list[i]};
+        for (size_t i = first; i < end; i++) {
+            r->periods[r->count].what = due->list[i];
+            top_period_init(&r->periods[r->count++].tops, report);
+        }
         bool good = rank_periods(r);
         end_periods(r);
         if (!good)
@@ -518,6 +461,7 @@ bool mongo_rank(struct store *st, const struct store_roll *what, struct err *e)
             continue;
         *r = (struct ranking){.m = mongo_of(st), .what = what, .report = report, .goes_on = true, .e = &own};
         bool good = rank_report(r);
+        sketch_work_fini(&r->work);
         if (!good && all_good)
             *e = own;
         all_good = all_good && good;

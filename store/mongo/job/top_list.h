@@ -1,5 +1,5 @@
-/* mongo/job/top_list.h - collects the largest series of a period by one measure. mongo/job/top_job.c calls
- * it. Nothing can fail.
+/* mongo/job/top_list.h - collects the largest series of a period by one figure. mongo/job/top_period.c
+ * calls it. Nothing can fail.
  *
  * Order  : as query/top.h ranks: by value, the largest first, then by key.
  * Memory : MONGO_TOP_SERIES entries, and a copy of each one's key.
@@ -17,12 +17,11 @@ struct top_entry {
     int64_t columns[MEASURE_COLUMNS_MAX];
 };
 
-/* The largest series of one period by one measure: a heap with the last in rank first. */
+/* The largest series of one period by one figure: a heap with the last in rank first. */
 struct top_list {
     struct top_entry *entries;
     size_t count;
     uint64_t series; /* number of all series, listed or not */
-    int64_t total[MEASURE_COLUMNS_MAX];
 };
 
 /* Adds a series if there is room or it is larger than another. Copies its key. */

@@ -47,16 +47,15 @@ static void put_next(const char *id, bool is_date, struct text *from)
 }
 
 /* Leaves alone what a later holder of the lease has set: this process may have been stopped for long. */
-static bool delete_others(struct mongo_clearing *c, struct err *e)
+static bool delete_others_of(struct mongo_clearing *c, const char *collection, struct err *e)
 {
     struct mongo_page page = {.count = 0};
     struct text from = {0};
-    char collection[MONGO_NAME_BYTES], date[RANGE_BYTES];
+    char date[RANGE_BYTES];
     bool good = true;
     bson_t guard = BSON_INITIALIZER;
     struct mongo_range range = {collection, NULL, ":", false, &guard};
     mongo_add_guard(&guard, MONGO_ROLL_APPLIED, c->fence);
-    mongo_collection(c->m, c->report, span_name(SPAN_WEEK), collection);
     text_puts(&from, "0");
     range.from = from.ptr;
     while (good && (good = mongo_page_find(c->m->client, &range, 1, &page, e)) && page.count > 0) {
@@ -72,6 +71,16 @@ static bool delete_others(struct mongo_clearing *c, struct err *e)
     mongo_page_fini(&page);
     text_fini(&from);
     bson_destroy(&guard);
+    return good;
+}
+
+static bool delete_others(struct mongo_clearing *c, struct err *e)
+{
+    const char *week = span_name(SPAN_WEEK);
+    char name[MONGO_NAME_BYTES];
+    bool good = delete_others_of(c, mongo_collection(c->m, c->report, week, name), e);
+    for (size_t i = 0; good && i < c->m->reports[c->report].sketch_count; i++)
+        good = delete_others_of(c, mongo_sketch_collection(c->m, c->report, i, week, name), e);
     return good;
 }
 

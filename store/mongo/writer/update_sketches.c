@@ -32,25 +32,15 @@ static void merge_columns(const struct writing *w, const struct cell *c, struct 
     measure_merge(w->measure, b->columns, takes ? opposite : own);
 }
 
-static void merge_sketch(const struct writing *w, const union sketch *s, struct bucket *b)
-{
-    struct mongo_sorting *sorting = &w->u->m->sorting;
-    const enum sketch_kind kind = measure_sketch_kind(w->measure);
-    text_clear(&sorting->packed);
-    sketch_pack(kind, s, &sorting->packed);
-    const bool is_good =
-        sketch_merge(kind, &b->merged, &sorting->sketches.arena, text_slice(&sorting->packed));
-    ASSERT(is_good);
-}
-
 /* Merges the cells from `i` on that are in a bucket. Returns the first cell behind it. */
 static size_t merge_bucket(const struct writing *w, size_t i, int64_t end_ms, struct bucket *b)
 {
     const struct update *u = w->u;
     const struct report *r = &u->m->reports[u->report];
     const uint32_t series = update_series_at(u, i);
+    const enum sketch_kind kind = measure_sketch_kind(w->measure);
+    struct arena *arena = sketch_work_ready(&u->m->sorting.sketches);
     memset(b, 0, sizeof *b);
-    (void)sketch_work_ready(&u->m->sorting.sketches);
     for (; update_is_within(u, i, w->cell_count, series, end_ms); i++) {
         struct cell *c = update_cell_at(u, i);
         const union sketch *own = report_sketch(r, c, w->sketch);
@@ -60,9 +50,9 @@ static size_t merge_bucket(const struct writing *w, size_t i, int64_t end_ms, st
             continue;
         }
         if (b->sketch != &b->merged)
-            merge_sketch(w, b->sketch, b);
+            sketch_unite(kind, &b->merged, arena, b->sketch);
         b->sketch = &b->merged;
-        merge_sketch(w, own, b);
+        sketch_unite(kind, &b->merged, arena, own);
     }
     return i;
 }
