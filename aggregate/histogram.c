@@ -209,7 +209,7 @@ static const uint8_t *next_slot(const uint8_t *p, const uint8_t *end, int32_t *s
     return p;
 }
 
-bool histogram_merge(struct histogram *h, struct arena *arena, struct slice packed)
+bool histogram_merge(struct histogram *h, struct arena *arena, struct slice packed, int32_t width)
 {
     const uint8_t *p = (const uint8_t *)packed.ptr, *end = packed.len > 0 ? p + packed.len : p;
     int32_t slot = INT32_MIN;
@@ -217,7 +217,7 @@ bool histogram_merge(struct histogram *h, struct arena *arena, struct slice pack
     while (p < end) {
         if ((p = next_slot(p, end, &slot, &count)) == NULL)
             return false;
-        histogram_add(h, arena, slot, count);
+        histogram_add(h, arena, width == 1 ? slot : histogram_widen(slot, width), count);
     }
     return true;
 }

@@ -14,7 +14,13 @@ void sketch_pack(enum sketch_kind kind, const union sketch *s, struct text *out)
 
 bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed)
 {
-    return kind == SKETCH_HISTOGRAM ? histogram_merge(&to->histogram, arena, packed)
+    return sketch_merge_wide(kind, to, arena, packed, 1);
+}
+
+bool sketch_merge_wide(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed,
+                       int32_t width)
+{
+    return kind == SKETCH_HISTOGRAM ? histogram_merge(&to->histogram, arena, packed, width)
                                     : distinct_merge(&to->distinct, arena, packed);
 }
 
@@ -44,6 +50,15 @@ bool sketch_join(enum sketch_kind kind, struct slice a, struct slice b, struct s
     if (!sketch_merge(kind, &both, arena, a) || !sketch_merge(kind, &both, arena, b))
         return false;
     sketch_pack(kind, &both, out);
+    return true;
+}
+
+bool sketch_widen(struct slice packed, int32_t width, struct sketch_work *w, struct text *out)
+{
+    struct histogram wide = {0};
+    if (!histogram_merge(&wide, sketch_work_ready(w), packed, width))
+        return false;
+    histogram_pack(&wide, out);
     return true;
 }
 

@@ -29,6 +29,9 @@ _Static_assert(sizeof(union sketch) % sizeof(int64_t) == 0, "cells are made of i
 void sketch_pack(enum sketch_kind kind, const union sketch *s, struct text *out);
 /* Merges a packed sketch. False: it is damaged; `to` is then partly changed. */
 bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed);
+/* Merges it in buckets of `width` slots (histogram.h), if it is a histogram. */
+bool sketch_merge_wide(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed,
+                       int32_t width);
 
 /* Working memory for unions. Zeros: unused. */
 struct sketch_work {
@@ -41,6 +44,8 @@ struct arena *sketch_work_ready(struct sketch_work *w);
 /* Appends the union of two packed sketches to `out`. False: one is damaged. */
 bool sketch_join(enum sketch_kind kind, struct slice a, struct slice b, struct sketch_work *w,
                  struct text *out);
+/* Appends a packed histogram in buckets of `width` slots. False: it is damaged. */
+bool sketch_widen(struct slice packed, int32_t width, struct sketch_work *w, struct text *out);
 /* Appends `from` without `what`, which was merged into it before. False: one is damaged, or it was not; or it
  * cannot be told, since a distinct count forgets how often a text came. */
 bool sketch_cut(enum sketch_kind kind, struct slice from, struct slice what, struct sketch_work *w,

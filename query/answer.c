@@ -48,7 +48,7 @@ bool answer_merge_sketch(const struct answer *a, union sketch *row, struct arena
     if (i == a->measure_count)
         return true;
     const struct measure *m = &a->report->measures[a->measures[i]];
-    if (!sketch_merge(measure_sketch_kind(m), &row[sketch_of(a, i)], arena, packed))
+    if (!measure_merge_sketch(m, a->longest, &row[sketch_of(a, i)], arena, packed))
         return err_set(
             e, EX_DATAERR,
             "the store is damaged: %s of report %s does not decode; check it by `tallyd verify --store-only`",
@@ -68,7 +68,7 @@ bool answer_figure(const struct answer *a, const int64_t *columns, const union s
     const struct figure *f = &a->figures[figure];
     const struct measure *m = &a->report->measures[a->measures[f->measure]];
     const union sketch *s = measure_has_sketch(m) ? &sketches[sketch_of(a, f->measure)] : NULL;
-    return figure_value(f, m, columns + a->first[f->measure], s, value);
+    return figure_value(f, m, a->longest, columns + a->first[f->measure], s, value);
 }
 
 bool answer_value(const struct answer *a, size_t row, size_t figure, int128 *value)

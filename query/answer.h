@@ -41,6 +41,7 @@ struct answer {
     bool of_series;     /* whether rows are series, else steps of time */
     struct slice *keys; /* rows of series: the key of each; the caller frees the array */
     size_t row_count;
+    enum span longest;      /* resolution of the longest time buckets read: histograms have their buckets */
     struct missed missed;   /* records that the report did not count, if that may be why rows are empty */
     int64_t *columns;       /* [row × column_count + first[measure]]; the caller frees it */
     union sketch *sketches; /* [row × sketch_count + …], in the order of `measures`; the caller frees it */

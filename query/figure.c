@@ -149,8 +149,8 @@ static int64_t rank_of(int64_t quantile, int64_t count)
     return rank < 1 ? 1 : (int64_t)rank;
 }
 
-static bool histogram_figure(const struct figure *f, const struct measure *m, const struct histogram *h,
-                             int128 *value)
+static bool histogram_figure(const struct figure *f, const struct histogram_layout *l,
+                             const struct histogram *h, int128 *value)
 {
     const int64_t count = histogram_count(h);
     int64_t rank = f->kind == FIGURE_MIN ? 1 : f->kind == FIGURE_MAX ? count : rank_of(f->at, count);
@@ -161,13 +161,13 @@ static bool histogram_figure(const struct figure *f, const struct measure *m, co
     if (count == 0)
         return false;
     if (f->kind == FIGURE_SHARE)
-        *value = (int128)histogram_within(h, m->layout, f->at) * EVENT_SCALE / count;
+        *value = (int128)histogram_within(h, l, f->at) * EVENT_SCALE / count;
     else
-        *value = histogram_value(m->layout, histogram_rank(h, rank));
+        *value = histogram_value(l, histogram_rank(h, rank));
     return true;
 }
 
-bool figure_value(const struct figure *f, const struct measure *m, const int64_t *columns,
+bool figure_value(const struct figure *f, const struct measure *m, enum span span, const int64_t *columns,
                   const union sketch *s, int128 *value)
 {
     if (f->kind == FIGURE_ERROR) {
@@ -175,7 +175,7 @@ bool figure_value(const struct figure *f, const struct measure *m, const int64_t
         return true;
     }
     if (m->kind == MEASURE_HISTOGRAM && f->kind != FIGURE_VALUE && f->kind != FIGURE_MEAN)
-        return histogram_figure(f, m, &s->histogram, value);
+        return histogram_figure(f, m->layouts[span], &s->histogram, value);
     if (m->kind != MEASURE_DISTINCT || f->kind == FIGURE_COUNT)
         return measure_value(m, columns, value);
     *value = (int128)distinct_count(&s->distinct) * EVENT_SCALE;

@@ -133,6 +133,7 @@ static bool find_rows(struct bound *b, struct top *top, struct filling *filling,
     for (size_t i = 0; (stats->every_series || match->count > 0) && i < a->row_count; i++)
         tiles_add(&tiles, report_cell(a->report), a->starts[i],
                   i + 1 < a->row_count ? a->starts[i + 1] : a->to_ms);
+    a->longest = tiles_longest(&tiles);
     bool good = a->of_series
                     ? rank_series(b, top, match, &tiles, stats, e)
                     : bound_scan(b, &match->set, &tiles, add_to_row, add_sketch_to_row, filling, stats, e);

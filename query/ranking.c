@@ -82,6 +82,7 @@ static bool scan_both(struct ranking *r, struct err *e)
     if (r->has_before)
         r->has_before = add_before(r, &tiles);
     tiles_add(&tiles, report_cell(a->report), a->from_ms, a->to_ms);
+    a->longest = tiles_longest(&tiles);
     bool good = bound_scan(b, &r->match.set, &tiles, scan_period, scan_period_sketch, r, &stats, e);
     tiles_fini(&tiles);
     good = good && top_check(&r->now, e) && top_check(&r->before, e);

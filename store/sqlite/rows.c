@@ -69,6 +69,24 @@ static bool items_join(struct sqlite_store *st, const struct report *r, struct i
     return true;
 }
 
+/* Give the histograms of an item the buckets that they have in time buckets of a resolution. False: a sketch
+ * is damaged. */
+static bool items_widen(struct sqlite_store *st, const struct report *r, struct items *it, size_t index,
+                        enum span span)
+{
+    for (size_t i = 0; i < r->sketch_count; i++) {
+        struct slice *mine = &it->sketches[index * r->sketch_count + i];
+        const struct measure *m = report_sketched(r, i);
+        if (mine->len == 0 || !measure_widens(m, span))
+            continue;
+        text_clear(&st->body.sketches);
+        if (!sketch_widen(*mine, measure_width(m, span), &st->body.work, &st->body.sketches))
+            return false;
+        *mine = arena_copy(packed_of(it), text_slice(&st->body.sketches));
+    }
+    return true;
+}
+
 /* Merge the values and sketches of an item into those of another one, of the same or of another level. False:
  * a sketch is damaged. */
 static inline bool items_merge(struct sqlite_store *st, const struct report *r, struct items *to,
@@ -279,6 +297,8 @@ static bool total_into_parent(struct sqlite_store *st, enum level level, const s
             if (!items_merge(st, r, to, to->count - 1, from, from->items[i].index))
                 return fail_sketch(st, r, e);
         }
+        if (!items_widen(st, r, to, to->count - 1, sqlite_span(level + 1)))
+            return fail_sketch(st, r, e);
     }
     return true;
 }

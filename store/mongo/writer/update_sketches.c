@@ -18,7 +18,7 @@ struct writing {
 /* The sum of the cells of a time bucket, of one measure. */
 struct bucket {
     int64_t columns[MEASURE_COLUMNS_MAX];
-    const union sketch *sketch; /* of its only cell, or `merged` */
+    const union sketch *sketch; /* of its only cell, or `merged`, in the buckets of the resolution */
     union sketch merged;
 };
 
@@ -35,11 +35,10 @@ static void merge_columns(const struct writing *w, const struct cell *c, struct 
 static void merge_sketch(const struct writing *w, const union sketch *s, struct bucket *b)
 {
     struct mongo_sorting *sorting = &w->u->m->sorting;
-    const enum sketch_kind kind = measure_sketch_kind(w->measure);
     text_clear(&sorting->packed);
-    sketch_pack(kind, s, &sorting->packed);
-    const bool is_good =
-        sketch_merge(kind, &b->merged, &sorting->sketches.arena, text_slice(&sorting->packed));
+    sketch_pack(measure_sketch_kind(w->measure), s, &sorting->packed);
+    const bool is_good = measure_merge_sketch(w->measure, w->kind->finest, &b->merged,
+                                              &sorting->sketches.arena, text_slice(&sorting->packed));
     ASSERT(is_good);
 }
 
@@ -55,11 +54,11 @@ static size_t merge_bucket(const struct writing *w, size_t i, int64_t end_ms, st
         struct cell *c = update_cell_at(u, i);
         const union sketch *own = report_sketch(r, c, w->sketch);
         merge_columns(w, c, b);
-        if (b->sketch == NULL) {
+        if (b->sketch == NULL && !measure_widens(w->measure, w->kind->finest)) {
             b->sketch = own;
             continue;
         }
-        if (b->sketch != &b->merged)
+        if (b->sketch != NULL && b->sketch != &b->merged)
             merge_sketch(w, b->sketch, b);
         b->sketch = &b->merged;
         merge_sketch(w, own, b);
