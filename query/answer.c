@@ -152,11 +152,25 @@ static void add_note(struct text *note, size_t *count, struct text *out)
     text_clear(note);
 }
 
+uint32_t answer_histograms(const struct answer *a)
+{
+    uint32_t bits = 0;
+    for (size_t i = 0; i < a->figure_count; i++) {
+        const struct figure *f = &a->figures[i];
+        if (f->kind == FIGURE_QUANTILE || f->kind == FIGURE_SHARE || f->kind == FIGURE_MIN ||
+            f->kind == FIGURE_MAX)
+            bits |= (uint32_t)1 << a->measures[f->measure];
+    }
+    return bits;
+}
+
 void answer_notes(const struct answer *a, struct text *out)
 {
     struct text note = {0};
     size_t count = 0;
     estimate_note(a->report, &note);
+    add_note(&note, &count, out);
+    estimate_note_width(a->report, answer_histograms(a), a->longest, &note);
     add_note(&note, &count, out);
     missed_note(&a->missed, slice_text(a->report->name), &note);
     add_note(&note, &count, out);

@@ -74,6 +74,8 @@ int64_t answer_time(const struct answer *a, size_t row);
 struct slice answer_dimension(const struct answer *a, size_t row, size_t dimension);
 /* Adds the series of a row: {"path":"/favicon.ico"}. */
 void answer_series(const struct answer *a, size_t row, struct text *out);
+/* The histograms whose buckets tell a figure of the answer, a bit by measure of the report. */
+uint32_t answer_histograms(const struct answer *a);
 /* Adds the member `notes` of JSON, with a comma before it; nothing if there is no note. */
 void answer_notes(const struct answer *a, struct text *out);
 /* Does the work of answer_write() for tables (answer_table.c). */
