@@ -292,7 +292,9 @@ static bool refuse(struct slice expression, struct err *e)
     hints[count++] = function_names[MEASURE_COUNT];
     for (int k = 0; k < field_count(); k++) {
         for (enum measure_kind kind = MEASURE_SUM; kind < FUNCTIONS; kind++) {
-            if (kind != MEASURE_DISTINCT && !field_is_number((enum field)k))
+            struct dimension d;
+            if (kind == MEASURE_DISTINCT ? !dimension_parse(&d, slice_text(field_name((enum field)k)))
+                                         : !field_is_number((enum field)k))
                 continue;
             snprintf(texts[count], HINT_BYTES, "%s(%s)", function_names[kind], field_name((enum field)k));
             hints[count] = texts[count];

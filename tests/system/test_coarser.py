@@ -14,25 +14,26 @@ import urllib.parse
 import urllib.request
 
 from harness import EX_CONFIG, EX_OK, DaemonCase, dice, draw_death, dying_at, failpoints
+from test_remote_read import READ, matcher, packed, query, unpacked
 from test_sketches import BEGIN, DAY, HOUR, MINUTE, PATHS, iso
 
 LINES = int(os.environ.get("TALLYD_LINES") or 1000)
 DAYS = 75  # from the 5th of January: so February is whole
 KILLED = -9
 COARSE = "histogram(duration, hour=3, day=2, month=0)"
-TWINS = {"fine": "histogram(duration)", "s3": "histogram(duration, schema=3)", "s2": "histogram(duration, schema=2)",
-         "s0": "histogram(duration, schema=0)"}
+TWINS = {"schem4": "histogram(duration)", "schem3": "histogram(duration, schema=3)", "schem2": "histogram(duration, schema=2)",
+         "schem0": "histogram(duration, schema=0)"}
 FIGURES = ("min(%s)", "max(%s)", "share(%s <= 0.25)", "quantile(0.999, %s)", "mean(%s)", "count(%s)")
 # How a question is asked, between which times, and the twin that has its answer.
 WHOLE = BEGIN // DAY * DAY, BEGIN + DAYS * DAY
-QUESTIONS = [(["--step", "minute"], (BEGIN + 7 * DAY, BEGIN + 9 * DAY), "fine"), (["--step", "hour"], WHOLE, "s3"),
-             (["--step", "day"], WHOLE, "s2"), (["--step", "month"], (BEGIN - 4 * DAY, BEGIN + 85 * DAY), "s0"),
-             (["--step", "year"], (BEGIN - 4 * DAY, BEGIN + 361 * DAY), "s0"),
-             (["--step", "day", "--tz", "Europe/Berlin"], (BEGIN - HOUR, BEGIN + 10 * DAY - HOUR), "s3"),
-             ([], (BEGIN + DAY + 90 * MINUTE, BEGIN + 70 * DAY + 77 * MINUTE), "s0"),  # minutes, hours, days, and February
-             ([], (BEGIN + DAY + 90 * MINUTE, BEGIN + 20 * DAY + 77 * MINUTE), "s2"),
-             ([], (BEGIN + DAY + 90 * MINUTE, BEGIN + DAY + 500 * MINUTE), "s3"),
-             ([], (BEGIN + DAY + 61 * MINUTE, BEGIN + DAY + 99 * MINUTE), "fine")]
+QUESTIONS = [(["--step", "minute"], (BEGIN + 7 * DAY, BEGIN + 9 * DAY), "schem4"), (["--step", "hour"], WHOLE, "schem3"),
+             (["--step", "day"], WHOLE, "schem2"), (["--step", "month"], (BEGIN - 4 * DAY, BEGIN + 85 * DAY), "schem0"),
+             (["--step", "year"], (BEGIN - 4 * DAY, BEGIN + 361 * DAY), "schem0"),
+             (["--step", "day", "--tz", "Europe/Berlin"], (BEGIN - HOUR, BEGIN + 10 * DAY - HOUR), "schem3"),
+             ([], (BEGIN + DAY + 90 * MINUTE, BEGIN + 70 * DAY + 77 * MINUTE), "schem0"),  # minutes, hours, days, and February
+             ([], (BEGIN + DAY + 90 * MINUTE, BEGIN + 20 * DAY + 77 * MINUTE), "schem2"),
+             ([], (BEGIN + DAY + 90 * MINUTE, BEGIN + DAY + 500 * MINUTE), "schem3"),
+             ([], (BEGIN + DAY + 61 * MINUTE, BEGIN + DAY + 99 * MINUTE), "schem4")]
 
 
 def config(more="", coarse=COARSE):
@@ -145,7 +146,7 @@ class Coarser(DaemonCase):
         arguments = "query", "site", "-c", "tallyd.yaml", "--from", iso(WHOLE[0]), "--to", iso(WHOLE[1]), "--measure"
         for measure, step, said in (("p99(coarse)", "day", "by day, where its buckets are wider: its quantiles, min and max are at most 9 % off"),
                                     ("max(coarse)", "hour", "at most 4.5 % off"), ("p99(coarse)", "month", "at most 41 % off"),
-                                    ("mean(coarse)", "day", None), ("p99(fine)", "day", None)):
+                                    ("mean(coarse)", "day", None), ("p99(schem4)", "day", None)):
             out = self.tallyd(*arguments, measure, "--step", step, "--format", "json")
             notes = json.loads(out).get("notes", [])
             if said is None:
@@ -158,7 +159,7 @@ class Coarser(DaemonCase):
 
     def test_a_change_is_another_generation(self):
         self.count()
-        for coarse in COARSE.replace("day=2", "day=1"), TWINS["fine"]:
+        for coarse in COARSE.replace("day=2", "day=1"), TWINS["schem4"]:
             self.write("tallyd.yaml", config(coarse=coarse))
             self.append("a.log", lines(self.dice, 1))
             self.count(status=EX_CONFIG)
@@ -189,14 +190,25 @@ class Coarser(DaemonCase):
         self.launch("-c", "tallyd.yaml")
         self.wait_for(lambda: self.rows("site", "hits", [], WHOLE, "tallyd.db"), lambda rows: rows[0]["value"] == str(LINES))
         morning, month = BEGIN + DAY + 90 * MINUTE, BEGIN + 55 * DAY  # the first of March
-        for at, length, twin in ((morning, "7m", "fine"), (BEGIN + DAY + 2 * HOUR, "1h", "s3"), (morning, "20h", "s3"),
-                                 (BEGIN + 9 * DAY, "3d", "s2"), (morning, "50h", "s2"), (month, "28d", "s0")):
+        for at, length, twin in ((morning, "7m", "schem4"), (BEGIN + DAY + 2 * HOUR, "1h", "schem3"), (morning, "20h", "schem3"),
+                                 (BEGIN + 9 * DAY, "3d", "schem2"), (morning, "50h", "schem2"), (month, "28d", "schem0")):
             for expression in (f"sum(increase(site:NAME[{length}]))", f"histogram_quantile(0.9, increase(pages:NAME[{length}]))",
                                f"sum by (le) (increase(pages:NAME_bucket[{length}]))",
                                f'increase(site:NAME_bucket{{le="0.3"}}[{length}])',
                                f"histogram_fraction(0, 0.3, rate(pages:NAME[{length}]))"):
                 with self.subTest(expression=expression, at=iso(at)):
                     self.assertEqual(self.ask(expression, at, twin), self.ask(expression, at, "coarse"))
+        for suffix, twin in ("", "schem0"), (":increase1m", "schem4"):  # a counter begins with the months before
+            self.assertEqual(*(self.read_remotely(name, suffix, morning) for name in (twin, "coarse")), suffix)
+
+    def read_remotely(self, name, suffix, at):
+        wanted = query((at - 9 * MINUTE) * 1000, at * 1000, matcher(0, "__name__", f"site:{name}{suffix}"))
+        request = urllib.request.Request(self.url + READ, packed(wanted),
+                                         {"Content-Type": "application/x-protobuf", "Content-Encoding": "snappy"})
+        with urllib.request.urlopen(request) as answer:
+            samples = unpacked(answer.read())
+        self.assertGreater(len(samples), 300)
+        return samples.replace(name.encode(), b"NAME")
 
 
 if __name__ == "__main__":

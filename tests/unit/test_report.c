@@ -189,6 +189,8 @@ static void test_report_refuses_pieces(void **state)
     assert_string_equal(e.text,
                         "found \"maxx(value)\", expected count; sum, min, max, last, mean or histogram of a "
                         "field with numbers; or distinct of dimensions (did you mean \"max(value)\"?)");
+    assert_false(report_add_measure(&r, slice_text("m"), slice_text("distinct(byte)"), &e));
+    assert_null(strstr(e.text, "distinct(bytes)")); /* which is no dimension */
     static const char *const others[] = {
         "",      "sum",          "sum(",        "sum()",       "(bytes)",     "sum(bytes", "sum (bytes)",
         "COUNT", "count(bytes)", "sum(bytes) ", "mean(Value)", "last(value)x"};

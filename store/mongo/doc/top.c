@@ -66,7 +66,9 @@ static bool see_entry(struct top_reading *g, const bson_iter_t *entry, bool tell
     bool is_other;
     if (!BSON_ITER_HOLDS_DOCUMENT(entry) || !bson_iter_recurse(entry, &metadata) ||
         !bson_iter_find(&metadata, "metadata") || !bson_iter_recurse(entry, &value) ||
-        !bson_iter_find(&value, "value") || !mongo_key_of(g->m, what->report, &metadata, &g->key, &is_other))
+        !bson_iter_find(&value, "value") ||
+        !mongo_key_of(g->m, what->report, &metadata, &g->key, &is_other) ||
+        !mongo_read_value(measure_of(g), &value, &columns[measure_of(g)->column]))
         return false;
     if (!tells)
         return true;
@@ -74,7 +76,6 @@ static bool see_entry(struct top_reading *g, const bson_iter_t *entry, bool tell
         series = mongo_names_add(names, text_slice(&g->key));
         mongo_names_at(names, series)->is_stored = true;
     }
-    mongo_read_value(measure_of(g), &value, &columns[measure_of(g)->column]);
     g->fn(g->context, series, g->period_ms, columns);
     return true;
 }
@@ -121,9 +122,8 @@ static bool see_period(void *context, const bson_t *document)
     if (!is_ranked(document) || !mongo_date_of(document, &g->period_ms) || !is_wanted(g, document) ||
         !mongo_find_member(document, g->measure, &measure) || !BSON_ITER_HOLDS_DOCUMENT(&measure) ||
         !bson_iter_recurse(&measure, &total) || !bson_iter_find(&total, "total") ||
-        (g->what->limit > 0 && !see_list(g, &measure)))
+        !mongo_read_value(m, &total, columns) || (g->what->limit > 0 && !see_list(g, &measure)))
         return g->what->limit > 0; /* others may be up to date; a total needs all */
-    mongo_read_value(m, &total, columns);
     measure_merge(m, g->total, columns);
     g->valid++;
     return true;

@@ -112,6 +112,7 @@ static bool open_source(struct mongo_merge *g, struct mongo_source *source, stru
 struct row {
     bson_t set;
     bool has_buckets;
+    const struct measure *damaged;   /* a value of it does not decode; NULL: none */
     int64_t sum[REPORT_COLUMNS_MAX]; /* sum of all its buckets */
     bool is_in_sum[REPORT_MEASURES_MAX];
 };
@@ -167,7 +168,8 @@ static void add_bucket(const struct mongo_merge *g, const bson_t *document, int6
         bson_iter_t value;
         if (measure_has_sketch(measure) || !mongo_find_member(document, field_from(g, i, ms, field), &value))
             continue;
-        mongo_read_value(measure, &value, own);
+        if (!mongo_read_value(measure, &value, own))
+            row->damaged = measure;
         field_to(g, i, ms, field);
         if (measure->kind == MEASURE_MEAN && BSON_ITER_HOLDS_DOCUMENT(&value))
             add_mean(g, measure, field, &value, own, &row->set);
@@ -250,7 +252,13 @@ static bool add_update(struct mongo_merge *g, const struct mongo_source *first, 
         for (int64_t ms = source->from_ms; is_of[i] && ms < source->to_ms; ms = span_next(resolution, ms))
             add_bucket(g, source->document, ms, &row);
     }
-    if (row.has_buckets) {
+    if (row.damaged != NULL) {
+        good =
+            err_set(e, EX_DATAERR,
+                    "%s: %s cannot be made: its months have a damaged %s; `tallyd verify --store-only` says "
+                    "where",
+                    mongo_client_name(g->m->client), g->collection, row.damaged->expression);
+    } else if (row.has_buckets) {
         if (g->target->kind == &mongo_week)
             add_sum(g, &row);
         BSON_APPEND_INT64(&row.set, MONGO_ROLL_APPLIED, g->fence);
