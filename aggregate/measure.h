@@ -18,8 +18,8 @@
  *           rows and sums over series all merge by this rule, and zeros are neutral. So the result does
  *           not depend on threads, batches, folds or the step of a query. Status and bytes are never
  *           negative, so saturated sums merge in any order, too.
- * Spans   : the histogram of a time bucket has the buckets of its resolution; that of several time buckets, or
- *           of resolutions, those of the longest one. measure_merge_sketch() sees to it.
+ * Spans   : the histogram of a time bucket has the buckets of its resolution; that of several time buckets
+ *           has those of the longest one. measure_merge_sketch() sees to it.
  * Fields  : fields with numbers (field_is_number()), in units of 1/field_scale().
  * Many    : a value that stands for many numbers (distribution.h) adds their sum to sum and mean, their
  *           number to the events of mean and histogram, and their limits to min and max, if it has them. It

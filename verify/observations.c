@@ -59,8 +59,8 @@ static long double buckets_of_octave(int schema)
     return exp2l((long double)schema);
 }
 
-/* Set the greatest number of each slot from 0 on, in time buckets of a resolution and units of the field; that
- * of the slot before if no bucket ends there. */
+/* Set the greatest number of each slot from 0 on, in time buckets of a resolution and units of the field; it
+ * is that of the slot before if no bucket ends there. */
 static void fill_ends(int64_t ends[HISTOGRAM_SLOTS], const struct measure *m, enum span resolution)
 {
     const long double of_octave = buckets_of_octave(m->layouts[resolution]->schema);

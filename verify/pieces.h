@@ -35,6 +35,6 @@ struct slice pieces_at(const struct pieces *p, size_t i);
 
 /* Has `all` everything that `some` has? Both are packed. */
 bool packed_holds(enum sketch_kind kind, struct slice all, struct slice some);
-/* Says what a packed sketch of a time bucket holds: "p50 0.12 p99 0.5 of 7 numbers", "12 texts", "nothing". */
+/* Says what the sketch of a time bucket holds: "p50 0.12 p99 0.5 of 7 numbers", "12 texts", "nothing". */
 const char *packed_text(const struct measure *m, enum span span, struct slice packed,
                         char buf[PIECE_TEXT_BYTES]);

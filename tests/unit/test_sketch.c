@@ -83,8 +83,8 @@ static void test_other_buckets(void **state)
     }
 }
 
-/* Numbers that are counted in narrow buckets, and widened by any steps, are as those counted in the wide ones:
- * before they merge, afterwards, or in between. */
+/* Numbers that are counted in narrow buckets, and widened by any steps, are as those counted in the wide
+ * ones: before they merge, afterwards, or in between. */
 static void test_widened_buckets_are_those_of_the_schema(void **state)
 {
     struct dice d = dice_new("widened");
