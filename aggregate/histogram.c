@@ -151,13 +151,18 @@ void histogram_add_more(struct histogram *h, struct arena *arena, int32_t slot, 
     histogram_add(h, arena, slot, count);
 }
 
-void histogram_unite(struct histogram *h, struct arena *arena, const struct histogram *other)
+static int32_t slot_of_width(int32_t slot, int32_t width)
+{
+    return width == 1 ? slot : histogram_widen(slot, width);
+}
+
+void histogram_unite(struct histogram *h, struct arena *arena, const struct histogram *other, int32_t width)
 {
     for (int i = 0; other->counts == NULL && i < HISTOGRAM_FEW && other->few_counts[i] > 0; i++)
-        histogram_add(h, arena, other->few[i], other->few_counts[i]);
+        histogram_add(h, arena, slot_of_width(other->few[i], width), other->few_counts[i]);
     for (uint32_t i = 0; other->counts != NULL && i < other->room; i++) {
         if (other->counts[i] != 0)
-            histogram_add(h, arena, other->first + (int32_t)i, other->counts[i]);
+            histogram_add(h, arena, slot_of_width(other->first + (int32_t)i, width), other->counts[i]);
     }
 }
 
@@ -219,7 +224,7 @@ static const uint8_t *next_slot(const uint8_t *p, const uint8_t *end, int32_t *s
     return p;
 }
 
-bool histogram_merge(struct histogram *h, struct arena *arena, struct slice packed)
+bool histogram_merge(struct histogram *h, struct arena *arena, struct slice packed, int32_t width)
 {
     const uint8_t *p = (const uint8_t *)packed.ptr, *end = packed.len > 0 ? p + packed.len : p;
     int32_t slot = INT32_MIN;
@@ -227,7 +232,7 @@ bool histogram_merge(struct histogram *h, struct arena *arena, struct slice pack
     while (p < end) {
         if ((p = next_slot(p, end, &slot, &count)) == NULL)
             return false;
-        histogram_add(h, arena, slot, count);
+        histogram_add(h, arena, width == 1 ? slot : histogram_widen(slot, width), count);
     }
     return true;
 }

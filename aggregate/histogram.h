@@ -5,7 +5,8 @@
  *   holds   negative numbers  zero  (2^((i-1)/16), 2^(i/16)], i = slot - HISTOGRAM_SLOT_OF_ONE
  *
  * Schema: a lower schema has wider buckets. Each has the slot of its end, as `i` is a multiple of the width;
- *         the slots between two of them are never used. So histograms merge whatever their schema is.
+ *         the slots between two of them are never used. So histograms merge whatever their schema is: in
+ *         buckets as wide as the widest ones, by histogram_widen() of each slot, before or after they merge.
  * Zero  : numbers up to a limit, and above its opposite, may count as zero.
  * Error : every number of a bucket is at most 2.2 % away from histogram_value() of its slot, and for
  *         fractions another half a millionth; of schema 3, 4.5 %. A bucket of one number is exact.
@@ -89,8 +90,8 @@ int32_t histogram_slot_of_index(const struct histogram_layout *l, int64_t index)
 
 /* Adds to a slot that is not among the few, or has no room. */
 void histogram_add_more(struct histogram *h, struct arena *arena, int32_t slot, int64_t count);
-/* Adds all of another one. It keeps no memory of it. */
-void histogram_unite(struct histogram *h, struct arena *arena, const struct histogram *other);
+/* Adds all of another one, in buckets of `width` slots; 1: in its own. It keeps no memory of it. */
+void histogram_unite(struct histogram *h, struct arena *arena, const struct histogram *other, int32_t width);
 
 static inline void histogram_add(struct histogram *h, struct arena *arena, int32_t slot, int64_t count)
 {
@@ -116,8 +117,9 @@ static inline void histogram_add(struct histogram *h, struct arena *arena, int32
 /* Packs a histogram:  (slot-gap count)*  as varints, slots ascending, counts above 0. The first gap is the
  * slot, zigzag; others are slot - previous slot - 1. The same counts have the same bytes. */
 void histogram_pack(const struct histogram *h, struct text *out);
-/* Adds a packed one. False: it is damaged; `h` is then partly changed. */
-bool histogram_merge(struct histogram *h, struct arena *arena, struct slice packed);
+/* Adds a packed one, in buckets of `width` slots; 1: as they are. False: it is damaged; `h` is then partly
+ * changed. */
+bool histogram_merge(struct histogram *h, struct arena *arena, struct slice packed, int32_t width);
 /* Subtracts a packed one, which was merged before. False: it is damaged, or was not. */
 bool histogram_take(struct histogram *h, struct arena *arena, struct slice packed);
 

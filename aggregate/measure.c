@@ -20,8 +20,28 @@ static const char *const function_names[] = {[MEASURE_COUNT] = "count",
 #define HINTS_MAX  (FUNCTIONS * FIELD_MAX)
 #define HINT_BYTES (FIELD_NAME_BYTES + 12)
 #define QUOTE_IT   "a comma within {} needs quotes: \"distinct(host, agent)\""
-#define SCHEMA     "schema="
 #define ZERO       "zero="
+
+/* The options that say how wide buckets are, and from which resolution on. */
+static const struct schema_option {
+    const char *prefix;
+    enum span from;
+} schema_options[] = {
+    {"schema=", SPAN_SECOND}, {"hour=", SPAN_HOUR}, {"day=", SPAN_DAY}, {"month=", SPAN_MONTH}};
+
+#define SCHEMAS COUNT_OF(schema_options)
+
+/* Each schema that is not as the one before it. */
+static void write_schemas(const struct measure *m, struct text *out)
+{
+    int before = HISTOGRAM_SCHEMA;
+    for (size_t i = 0; i < SCHEMAS; i++) {
+        const int schema = m->layouts[schema_options[i].from]->schema;
+        if (schema != before)
+            text_printf(out, ", %s%d", schema_options[i].prefix, schema);
+        before = schema;
+    }
+}
 
 static void write_expression(struct measure *m)
 {
@@ -32,8 +52,8 @@ static void write_expression(struct measure *m)
         text_printf(&out, "%s%s", i == 0 ? "(" : ", ", m->dimensions[i].name);
     if (m->kind != MEASURE_COUNT && m->kind != MEASURE_DISTINCT)
         text_printf(&out, "(%s", field_name(m->field));
-    if (m->kind == MEASURE_HISTOGRAM && m->layout->schema != HISTOGRAM_SCHEMA)
-        text_printf(&out, ", " SCHEMA "%d", m->layout->schema);
+    if (m->kind == MEASURE_HISTOGRAM)
+        write_schemas(m, &out);
     if (m->kind == MEASURE_HISTOGRAM && m->layout->zero > 0)
         text_printf(&out, ", " ZERO "%s",
                     number_text((int128)m->layout->zero * (EVENT_SCALE / m->layout->scale), zero));
@@ -116,36 +136,72 @@ static bool parse_schema(struct slice text, int *schema)
     return number >= HISTOGRAM_SCHEMA_MIN && number <= HISTOGRAM_SCHEMA;
 }
 
-/* Reads "schema=3, zero=0.001", or what there is of it, in any order. False: *item is wrong, or comes
- * twice. */
-static bool parse_buckets(struct measure *m, struct slice list, struct slice *item)
+/* The options of a histogram. */
+struct buckets {
+    bool has_schema[SCHEMAS], has_zero;
+    int schemas[SCHEMAS]; /* each is that of the one before, unless it is set */
+    int64_t zero;         /* in units of 1/EVENT_SCALE */
+    size_t finer;         /* the first option with narrower buckets than the one before; SCHEMAS: none */
+};
+
+/* Reads one option. False: it is wrong, or comes twice. */
+static bool parse_option(struct buckets *b, struct slice item, int64_t scale)
 {
-    const int64_t scale = field_scale(m->field);
-    bool has_more = list.len > 0, has_schema = false, has_zero = false;
-    int schema = HISTOGRAM_SCHEMA;
-    int64_t zero = 0;
-    while (has_more) {
-        has_more = take_item(&list, item);
-        struct slice value = *item;
-        if (!has_schema && take_option(&value, SCHEMA)) {
-            has_schema = true;
-            if (!parse_schema(value, &schema))
-                return false;
-        } else if (!has_zero && take_option(&value, ZERO)) {
-            has_zero = true;
-            if (decimal_parse(value, &zero) != DECIMAL_OK || zero < 0 || zero % (EVENT_SCALE / scale) != 0)
-                return false;
-        } else {
-            return false;
+    struct slice value = item;
+    for (size_t i = 0; i < SCHEMAS; i++) {
+        if (!b->has_schema[i] && take_option(&value, schema_options[i].prefix)) {
+            b->has_schema[i] = true;
+            return parse_schema(value, &b->schemas[i]);
         }
     }
-    m->layout = histogram_layout(scale, schema, zero / (EVENT_SCALE / scale));
+    if (b->has_zero || !take_option(&value, ZERO))
+        return false;
+    b->has_zero = true;
+    return decimal_parse(value, &b->zero) == DECIMAL_OK && b->zero >= 0 &&
+           b->zero % (EVENT_SCALE / scale) == 0;
+}
+
+/* Gives each schema that is not set that of the one before. */
+static void settle_schemas(struct buckets *b)
+{
+    int before = HISTOGRAM_SCHEMA;
+    b->finer = SCHEMAS;
+    for (size_t i = 0; i < SCHEMAS; i++) {
+        if (!b->has_schema[i])
+            b->schemas[i] = before;
+        else if (b->schemas[i] > before && b->finer == SCHEMAS)
+            b->finer = i;
+        before = b->schemas[i];
+    }
+}
+
+/* Reads "schema=3, day=2, zero=0.001", or what there is of it, in any order. False: *item is wrong, or comes
+ * twice; or a longer time bucket would have narrower buckets. */
+static bool parse_buckets(struct measure *m, struct slice list, struct slice *item, struct buckets *b)
+{
+    const int64_t scale = field_scale(m->field);
+    bool has_more = list.len > 0;
+    *b = (struct buckets){.finer = SCHEMAS};
+    while (has_more) {
+        has_more = take_item(&list, item);
+        if (!parse_option(b, *item, scale))
+            return false;
+    }
+    settle_schemas(b);
+    if (b->finer < SCHEMAS)
+        return false;
+    for (size_t i = 0; i < SCHEMAS; i++) {
+        for (enum span span = schema_options[i].from; span < SPAN_COUNT; span++)
+            m->layouts[span] = histogram_layout(scale, b->schemas[i], b->zero / (EVENT_SCALE / scale));
+    }
+    m->layout = m->layouts[SPAN_SECOND];
     return true;
 }
 
 static bool parse(struct measure *m, struct slice expression)
 {
     struct slice function, of, field, item;
+    struct buckets buckets;
     m->kind = MEASURE_COUNT;
     if (slice_is(expression, function_names[MEASURE_COUNT]))
         return true;
@@ -157,7 +213,7 @@ static bool parse(struct measure *m, struct slice expression)
     if (m->kind == MEASURE_HISTOGRAM)
         (void)take_item(&of, &field);
     return field_parse(field, &m->field) && field_is_number(m->field) &&
-           (m->kind != MEASURE_HISTOGRAM || parse_buckets(m, of, &item));
+           (m->kind != MEASURE_HISTOGRAM || parse_buckets(m, of, &item, &buckets));
 }
 
 /* `list`: what a distinct count is of, with a comma. */
@@ -184,13 +240,21 @@ static bool refuse_buckets(struct slice expression, struct measure *m, struct sl
 {
     char quote[SUGGEST_QUOTE_BYTES], item_quote[SUGGEST_QUOTE_BYTES];
     struct slice item;
-    (void)parse_buckets(m, list, &item);
+    struct buckets b;
+    (void)parse_buckets(m, list, &item, &b);
     suggest_quote(expression, quote);
     suggest_quote(item, item_quote);
+    if (b.finer < SCHEMAS) {
+        const struct schema_option *option = &schema_options[b.finer];
+        return err_set(
+            e, EX_CONFIG,
+            "found %s, where %s%d has narrower buckets than shorter time buckets have, expected at "
+            "most %s%d: numbers that were counted in wide buckets cannot be told apart again",
+            quote, option->prefix, b.schemas[b.finer], option->prefix, b.schemas[b.finer - 1]);
+    }
     return err_set(e, EX_CONFIG,
-                   "found %s with %s, expected " SCHEMA "N, from %d to %d, and " ZERO
-                   "N, a number of the field, "
-                   "each once",
+                   "found %s with %s, expected schema=N, hour=N, day=N and month=N, from %d to %d, and " ZERO
+                   "N, a number of the field, each once",
                    quote, item_quote, HISTOGRAM_SCHEMA_MIN, HISTOGRAM_SCHEMA);
 }
 
@@ -228,7 +292,9 @@ static bool refuse(struct slice expression, struct err *e)
     hints[count++] = function_names[MEASURE_COUNT];
     for (int k = 0; k < field_count(); k++) {
         for (enum measure_kind kind = MEASURE_SUM; kind < FUNCTIONS; kind++) {
-            if (kind != MEASURE_DISTINCT && !field_is_number((enum field)k))
+            struct dimension d;
+            if (kind == MEASURE_DISTINCT ? !dimension_parse(&d, slice_text(field_name((enum field)k)))
+                                         : !field_is_number((enum field)k))
                 continue;
             snprintf(texts[count], HINT_BYTES, "%s(%s)", function_names[kind], field_name((enum field)k));
             hints[count] = texts[count];

@@ -9,7 +9,8 @@
  *   min(F)    one          the number, plus one if it is not negative; 0: none
  *   max(F)    one          as min(F)
  *   last(F)   three        at_ms + 1, order, number: of the last event
- *   histogram(F)           the columns of mean(F); histogram(F, schema=2, zero=0.001) has other buckets
+ *   histogram(F)           the columns of mean(F); histogram(F, schema=2, zero=0.001) has other buckets, and
+ *                          histogram(F, day=3, month=2) wider ones in days, and in months
  *   distinct(D)  one       the number of events that have the field of D, which is a dimension: host, path:2
  *   distinct(D, E)  one    those that have the fields of both, or of all of up to MEASURE_DIMENSIONS_MAX
  *
@@ -17,6 +18,8 @@
  *           rows and sums over series all merge by this rule, and zeros are neutral. So the result does
  *           not depend on threads, batches, folds or the step of a query. Status and bytes are never
  *           negative, so saturated sums merge in any order, too.
+ * Spans   : the histogram of a time bucket has the buckets of its resolution; that of several time buckets
+ *           has those of the longest one. measure_merge_sketch() sees to it.
  * Fields  : fields with numbers (field_is_number()), in units of 1/field_scale().
  * Many    : a value that stands for many numbers (distribution.h) adds their sum to sum and mean, their
  *           number to the events of mean and histogram, and their limits to min and max, if it has them. It
@@ -30,6 +33,7 @@
 #include "aggregate/dimension.h"
 #include "aggregate/number.h"
 #include "aggregate/sketch.h"
+#include "base/civil.h"
 #include "base/err.h"
 #include "ingest/event.h"
 
@@ -53,11 +57,13 @@ enum measure_kind {
 struct measure {
     enum measure_kind kind;
     enum field field;                      /* the field measured; unused for a count, and for distinct */
-    const struct histogram_layout *layout; /* histogram: the buckets of its field's numbers */
-    bool is_fraction;                      /* whether it adds up units of 1/EVENT_SCALE, in two columns */
-    bool is_of_field;                      /* distinct: of one field as it is */
-    size_t column;                         /* index of its first column in a row of its report */
-    uint64_t fields;                       /* distinct: the bits of its dimensions' fields */
+    const struct histogram_layout *layout; /* histogram: the buckets of its field's numbers, in cells */
+    /* histogram: its buckets in time buckets of a resolution, each at least as wide as the one before */
+    const struct histogram_layout *layouts[SPAN_COUNT];
+    bool is_fraction; /* whether it adds up units of 1/EVENT_SCALE, in two columns */
+    bool is_of_field; /* distinct: of one field as it is */
+    size_t column;    /* index of its first column in a row of its report */
+    uint64_t fields;  /* distinct: the bits of its dimensions' fields */
     size_t dimension_count;
     struct dimension dimensions[MEASURE_DIMENSIONS_MAX]; /* distinct: whose texts are told apart; by name */
     char name[MEASURE_NAME_BYTES];
@@ -76,6 +82,33 @@ static inline bool measure_has_sketch(const struct measure *m)
 static inline enum sketch_kind measure_sketch_kind(const struct measure *m)
 {
     return m->kind == MEASURE_HISTOGRAM ? SKETCH_HISTOGRAM : SKETCH_DISTINCT;
+}
+
+/* The slots of a bucket of its sketch in time buckets of a resolution; 1 if it is no histogram. */
+static inline int32_t measure_width(const struct measure *m, enum span span)
+{
+    return m->kind == MEASURE_HISTOGRAM ? m->layouts[span]->width : 1;
+}
+
+/* Are its buckets wider in time buckets of a resolution than in cells? */
+static inline bool measure_widens(const struct measure *m, enum span span)
+{
+    return m->kind == MEASURE_HISTOGRAM && m->layouts[span] != m->layout;
+}
+
+/* Merges the packed sketch of a time bucket into one of a resolution, the same or a longer one. False: it is
+ * damaged; `to` is then partly changed. */
+static inline bool measure_merge_sketch(const struct measure *m, enum span span, union sketch *to,
+                                        struct arena *arena, struct slice packed)
+{
+    return sketch_merge_wide(measure_sketch_kind(m), to, arena, packed, measure_width(m, span));
+}
+
+/* As measure_merge_sketch(), of a sketch that is not packed. It keeps no memory of it. */
+static inline void measure_unite_sketch(const struct measure *m, enum span span, union sketch *to,
+                                        struct arena *arena, const union sketch *from)
+{
+    sketch_unite(measure_sketch_kind(m), to, arena, from, measure_width(m, span));
 }
 
 /* Does it merge by adding each column, without carries between columns? */

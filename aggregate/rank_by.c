@@ -40,12 +40,12 @@ bool rank_by_is_amount(enum rank_by by)
     return by == RANK_BY_VALUE || by == RANK_BY_COUNT;
 }
 
-bool rank_by_value(enum rank_by by, const struct measure *m, const int64_t *columns, const union sketch *s,
-                   int128 *value)
+bool rank_by_value(enum rank_by by, const struct measure *m, enum span span, const int64_t *columns,
+                   const union sketch *s, int128 *value)
 {
     ASSERT(rank_by_is_of(by, m));
     if (all[by].quantile >= 0)
-        return histogram_quantile(&s->histogram, m->layout, all[by].quantile, value);
+        return histogram_quantile(&s->histogram, m->layouts[span], all[by].quantile, value);
     if (m->kind == MEASURE_HISTOGRAM && by == RANK_BY_COUNT)
         *value = (int128)histogram_count(&s->histogram) * EVENT_SCALE;
     else if (m->kind == MEASURE_DISTINCT && by == RANK_BY_VALUE)

@@ -4,8 +4,11 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/suggest.h"
+#include "ingest/derive/derive.h"
 
 #include <stdlib.h>
+
+#define GIVEN_KEY "given host_id" DERIVE_GIVEN_KEY /* how the line begins that has the fingerprint of a key */
 
 /* Every built-in field except `bytes` and `value`, which would make a series of nearly every event. */
 const char *const report_dimension_names[] = {
@@ -235,6 +238,27 @@ static char *write_definition(const struct report *r)
         text_printf(&out, "given %.*s\n", (int)(end - line), line);
     }
     return out.ptr;
+}
+
+/* Is it the line that has the fingerprint of a key? */
+static bool is_of_key(const char *line)
+{
+    return strncmp(line, GIVEN_KEY, strlen(GIVEN_KEY)) == 0;
+}
+
+enum report_likeness report_compare(const struct report *r, const char *definition)
+{
+    struct text without = {0};
+    if (strcmp(r->definition, definition) == 0)
+        return REPORT_IS_SAME;
+    for (const char *line = r->definition, *end; *line != '\0'; line = end + 1) {
+        end = strchr(line, '\n');
+        if (!is_of_key(line))
+            text_add(&without, line, (size_t)(end + 1 - line));
+    }
+    const bool is_without = slice_is(text_slice(&without), definition);
+    text_fini(&without);
+    return is_without ? REPORT_WITHOUT_KEY : REPORT_DIFFERS;
 }
 
 /* Can each measure be estimated from a sample, with a known error? */

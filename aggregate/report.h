@@ -76,6 +76,10 @@ bool report_finish(struct report *r, struct err *e) MUST_CHECK;
  * such definition; *r is then empty. */
 bool report_read(struct report *r, struct slice name, int generation, struct slice definition,
                  struct err *e) MUST_CHECK;
+/* Is it what a stored definition of its name and generation says? REPORT_WITHOUT_KEY: it is, but a version
+ * that wrote no fingerprint of the key of host_id stored it. The store then takes over that of *r. */
+enum report_likeness { REPORT_DIFFERS, REPORT_WITHOUT_KEY, REPORT_IS_SAME };
+enum report_likeness report_compare(const struct report *r, const char *definition);
 void report_fini(struct report *r);
 
 /* The resolution of its cells: the finest that queries can use. */

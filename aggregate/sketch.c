@@ -12,17 +12,24 @@ void sketch_pack(enum sketch_kind kind, const union sketch *s, struct text *out)
         distinct_pack(&s->distinct, out);
 }
 
-void sketch_unite(enum sketch_kind kind, union sketch *to, struct arena *arena, const union sketch *from)
+void sketch_unite(enum sketch_kind kind, union sketch *to, struct arena *arena, const union sketch *from,
+                  int32_t width)
 {
     if (kind == SKETCH_HISTOGRAM)
-        histogram_unite(&to->histogram, arena, &from->histogram);
+        histogram_unite(&to->histogram, arena, &from->histogram, width);
     else
         distinct_unite(&to->distinct, arena, &from->distinct);
 }
 
 bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed)
 {
-    return kind == SKETCH_HISTOGRAM ? histogram_merge(&to->histogram, arena, packed)
+    return sketch_merge_wide(kind, to, arena, packed, 1);
+}
+
+bool sketch_merge_wide(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed,
+                       int32_t width)
+{
+    return kind == SKETCH_HISTOGRAM ? histogram_merge(&to->histogram, arena, packed, width)
                                     : distinct_merge(&to->distinct, arena, packed);
 }
 
@@ -52,6 +59,15 @@ bool sketch_join(enum sketch_kind kind, struct slice a, struct slice b, struct s
     if (!sketch_merge(kind, &both, arena, a) || !sketch_merge(kind, &both, arena, b))
         return false;
     sketch_pack(kind, &both, out);
+    return true;
+}
+
+bool sketch_widen(struct slice packed, int32_t width, struct sketch_work *w, struct text *out)
+{
+    struct histogram wide = {0};
+    if (!histogram_merge(&wide, sketch_work_ready(w), packed, width))
+        return false;
+    histogram_pack(&wide, out);
     return true;
 }
 

@@ -110,7 +110,7 @@ static int128 counter_value(struct counter *c, const char *name)
     struct err e = {.code = EX_DATAERR, .text = "there are no numbers"};
     int128 value = 0;
     check(figure_parse(&f, &c->report, slice_text(name), &e) &&
-              figure_value(&f, &c->report.measures[0], c->columns, &c->sketch, &value),
+              figure_value(&f, &c->report.measures[0], SPAN_MINUTE, c->columns, &c->sketch, &value),
           &e);
     return value;
 }

@@ -48,9 +48,10 @@ static bool add_end(struct reading *rd, const struct end *end, int64_t scale, st
     return add_bound(rd, end->slot, EVENT_SCALE, slice_text(text), e);
 }
 
-static const struct measure *histogram_of(const struct reading *rd)
+/* The buckets of the histograms that were read. */
+static const struct histogram_layout *layout_of(const struct reading *rd)
 {
-    return &rd->fetch->store->reports[rd->report].measures[rd->metric->measure];
+    return reading_whole(rd)->layouts[rd->longest];
 }
 
 /* The slots of the least and the greatest number. False: there is none. */
@@ -72,17 +73,16 @@ static bool find_extent(const struct reading *rd, int32_t *least, int32_t *most)
 
 static bool add_ends(struct reading *rd, struct err *e)
 {
-    const struct measure *m = histogram_of(rd);
-    const int64_t scale = field_scale(m->field);
+    const struct histogram_layout *l = layout_of(rd);
     struct end before, end;
     int32_t least, most;
     bool has_before = false, good = true;
     bool is_due = find_extent(rd, &least, &most);
     for (int k = -ENDS; good && is_due && k <= ENDS; k++) {
-        if (!end_of(m->layout, k, &end))
+        if (!end_of(l, k, &end))
             continue;
         if (end.slot >= least) {
-            good = (!has_before || add_end(rd, &before, scale, e)) && add_end(rd, &end, scale, e);
+            good = (!has_before || add_end(rd, &before, l->scale, e)) && add_end(rd, &end, l->scale, e);
             is_due = end.slot < most;
         }
         has_before = end.slot < least;
@@ -113,14 +113,14 @@ static int64_t share_of(const struct histogram_layout *l, int32_t slot, int64_t 
 
 static bool add_given(struct reading *rd, struct slice text, struct err *e)
 {
-    const struct measure *m = histogram_of(rd);
-    const int64_t unit = EVENT_SCALE / field_scale(m->field);
+    const struct histogram_layout *l = layout_of(rd);
+    const int64_t unit = EVENT_SCALE / l->scale;
     int64_t limit;
     if (text.len == 0 || decimal_parse(text, &limit) != DECIMAL_OK)
         return err_set(e, EX_USAGE, "le: expected a number such as 0.3, or " INFINITY_TEXT);
     const int64_t number = limit / unit - (limit % unit < 0);
-    const int32_t slot = histogram_slot(m->layout, number);
-    return add_bound(rd, slot, share_of(m->layout, slot, number), text, e);
+    const int32_t slot = histogram_slot(l, number);
+    return add_bound(rd, slot, share_of(l, slot, number), text, e);
 }
 
 bool buckets_find(struct reading *rd, struct err *e)

@@ -91,7 +91,7 @@ static double divisor_of(const struct reading *rd, size_t window)
 static bool pile_give(const struct pile *p, const struct reading *rd, double divisor, double *value,
                       struct err *e)
 {
-    const struct histogram_layout *l = rd->measure->layout;
+    const struct histogram_layout *l = rd->measure->layouts[rd->longest];
     struct fetch *fe = rd->fetch;
     struct native h = {
         .sum = *value, .width = l->width, .zero = (double)l->zero / (double)l->scale, .buckets = p->buckets};

@@ -82,8 +82,9 @@ static bool add_sketch(void *context, uint32_t series, int64_t bucket_ms, size_t
     if (r->sketched[sketch] != rd->metric->measure || rd->is_too_much ||
         !windows_find(&rd->windows, bucket_ms, &piece) || !reading_row(rd, series, &row))
         return true;
-    if (!sketch_merge(measure_sketch_kind(report_sketched(r, sketch)),
-                      &rd->sketches[row * rd->windows.piece_count + piece], &rd->sketch_memory, packed))
+    if (!measure_merge_sketch(reading_whole(rd), rd->longest,
+                              &rd->sketches[row * rd->windows.piece_count + piece], &rd->sketch_memory,
+                              packed))
         return err_set(e, EX_DATAERR,
                        "the store is damaged: %s does not decode; check it by `tallyd verify --store-only`",
                        rd->metric->name);
@@ -149,6 +150,11 @@ bool reading_scan(struct reading *rd, const struct series_set *set, struct err *
     struct budget *b = rd->fetch->budget;
     if (!check_watermarks(rd, e))
         return false;
+    rd->longest = SPAN_SECOND;
+    for (size_t i = 0; i < rd->windows.tile_count; i++) {
+        if (rd->windows.tiles[i].resolution > rd->longest)
+            rd->longest = rd->windows.tiles[i].resolution;
+    }
     for (size_t i = 0; i < rd->windows.tile_count; i++) {
         const struct plan_tile *tile = &rd->windows.tiles[i];
         struct scan_stats stats = {0};

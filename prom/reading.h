@@ -44,6 +44,7 @@ struct reading {
     size_t column_capacity, columns_max;
     bool is_too_much, is_refused; /* more than columns_max; more than the memory of the question */
     uint64_t held, sketches_held; /* bytes of the budget: rows; memory of sketches */
+    enum span longest;            /* resolution of the longest tile: histograms have its buckets */
     bool has_sketches;            /* each row has a sketch for each piece, too: */
     union sketch *sketches;       /* [row × pieces + piece] */
     size_t sketch_capacity;
@@ -51,6 +52,12 @@ struct reading {
     struct bound *bounds;       /* of METRIC_BUCKET, ascending (buckets.h) */
     size_t bound_count;
 };
+
+/* The measure of its metric in the report: `measure` may be a part of it. */
+static inline const struct measure *reading_whole(const struct reading *rd)
+{
+    return &rd->fetch->store->reports[rd->report].measures[rd->metric->measure];
+}
 
 /* Finds or adds the row of a series, or of its row of the fold. False: not in the fold, or no room. */
 bool reading_row(struct reading *rd, uint32_t series, size_t *row);

@@ -49,6 +49,7 @@ struct samples {
     size_t row_count, series_capacity;
     int64_t *columns; /* [(row × (1 + cells) + 1 + cell) × width]; place 0: all time before the cells */
     size_t column_capacity;
+    enum span longest;          /* resolution of the longest time buckets read: histograms have its buckets */
     bool has_sketches;          /* METRIC_NATIVE: each place has a histogram, too */
     struct histogram *sketches; /* [row × (1 + cells) + 1 + cell] */
     size_t sketch_capacity;
@@ -140,7 +141,8 @@ static bool add_sketch(void *context, uint32_t series, int64_t bucket_ms, size_t
     size_t place;
     if (report_of(s)->sketched[sketch] != s->metric->measure || !take_place(s, series, bucket_ms, &place))
         return true;
-    if (!histogram_merge(&s->sketches[place], &s->sketch_memory, packed))
+    if (!histogram_merge(&s->sketches[place], &s->sketch_memory, packed,
+                         s->measure->layouts[s->longest]->width))
         return err_set(e, EX_DATAERR,
                        "the store is damaged: %s does not decode; check it by `tallyd verify --store-only`",
                        s->metric->name);
@@ -259,12 +261,12 @@ static bool write_histograms(const struct samples *s, size_t row, struct err *e)
     for (size_t i = 0; good && i <= s->cells && is_short(s->request); i++) {
         int64_t *columns = &s->columns[(first + i) * s->width];
         struct remote_histogram h = {
-            .buckets = buckets, .layout = s->measure->layout, .is_gauge = !is_counter};
+            .buckets = buckets, .layout = s->measure->layouts[s->longest], .is_gauge = !is_counter};
         int128 sum;
         if (is_counter && i > 0)
             measure_merge(s->measure, columns, columns - s->width);
         if (is_counter)
-            histogram_unite(&total, &arena, &s->sketches[first + i]);
+            histogram_unite(&total, &arena, &s->sketches[first + i], 1);
         struct histogram_walk w = histogram_walk(is_counter ? &total : &s->sketches[first + i]);
         while (i > 0 && histogram_next(&w, &buckets[h.bucket_count]))
             h.bucket_count++;
@@ -413,12 +415,14 @@ static bool read_metric_of(struct request *rq, struct select *select, const stru
         return check_sketch(select, m, e);
     s.has_sketches = m->kind == METRIC_NATIVE && !q->names_only;
     s.shape = m->kind == METRIC_GAUGE ? SHAPE_CELLS : SHAPE_COUNTER;
+    s.longest = SPAN_MONTH; /* a counter begins in the past, which is read by months */
     if (!read_named(s, select, m->name, e))
         return false;
     if (s.shape == SHAPE_CELLS)
         return true;
     snprintf(increase, sizeof increase, "%s:increase1%s", m->name, report_cell(r) == SPAN_SECOND ? "s" : "m");
     s.shape = SHAPE_CELLS;
+    s.longest = report_cell(r);
     return read_named(s, select, increase, e);
 }
 

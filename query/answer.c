@@ -48,7 +48,7 @@ bool answer_merge_sketch(const struct answer *a, union sketch *row, struct arena
     if (i == a->measure_count)
         return true;
     const struct measure *m = &a->report->measures[a->measures[i]];
-    if (!sketch_merge(measure_sketch_kind(m), &row[sketch_of(a, i)], arena, packed))
+    if (!measure_merge_sketch(m, a->longest, &row[sketch_of(a, i)], arena, packed))
         return err_set(
             e, EX_DATAERR,
             "the store is damaged: %s of report %s does not decode; check it by `tallyd verify --store-only`",
@@ -68,7 +68,7 @@ bool answer_figure(const struct answer *a, const int64_t *columns, const union s
     const struct figure *f = &a->figures[figure];
     const struct measure *m = &a->report->measures[a->measures[f->measure]];
     const union sketch *s = measure_has_sketch(m) ? &sketches[sketch_of(a, f->measure)] : NULL;
-    return figure_value(f, m, columns + a->first[f->measure], s, value);
+    return figure_value(f, m, a->longest, columns + a->first[f->measure], s, value);
 }
 
 bool answer_value(const struct answer *a, size_t row, size_t figure, int128 *value)
@@ -157,11 +157,25 @@ static void add_note(struct text *note, size_t *count, struct text *out)
     text_clear(note);
 }
 
+uint32_t answer_histograms(const struct answer *a)
+{
+    uint32_t bits = 0;
+    for (size_t i = 0; i < a->figure_count; i++) {
+        const struct figure *f = &a->figures[i];
+        if (f->kind == FIGURE_QUANTILE || f->kind == FIGURE_SHARE || f->kind == FIGURE_MIN ||
+            f->kind == FIGURE_MAX)
+            bits |= (uint32_t)1 << a->measures[f->measure];
+    }
+    return bits;
+}
+
 void answer_notes(const struct answer *a, struct text *out)
 {
     struct text note = {0};
     size_t count = 0;
     estimate_note(a->report, &note);
+    add_note(&note, &count, out);
+    estimate_note_width(a->report, answer_histograms(a), a->longest, &note);
     add_note(&note, &count, out);
     missed_note(&a->missed, slice_text(a->report->name), &note);
     add_note(&note, &count, out);

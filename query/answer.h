@@ -41,6 +41,7 @@ struct answer {
     bool of_series;     /* whether rows are series, else steps of time */
     struct slice *keys; /* rows of series: the key of each; the caller frees the array */
     size_t row_count;
+    enum span longest;      /* resolution of the longest time buckets read: histograms have their buckets */
     struct missed missed;   /* records that the report did not count, if that may be why rows are empty */
     int64_t *columns;       /* [row × column_count + first[measure]]; the caller frees it */
     union sketch *sketches; /* [row × sketch_count + …], in the order of `measures`; the caller frees it */
@@ -75,6 +76,8 @@ int64_t answer_time(const struct answer *a, size_t row);
 struct slice answer_dimension(const struct answer *a, size_t row, size_t dimension);
 /* Adds the series of a row: {"path":"/favicon.ico"}. */
 void answer_series(const struct answer *a, size_t row, struct text *out);
+/* The histograms whose buckets tell a figure of the answer, a bit by measure of the report. */
+uint32_t answer_histograms(const struct answer *a);
 /* Adds the member `notes` of JSON, with a comma before it; nothing if there is no note. */
 void answer_notes(const struct answer *a, struct text *out);
 /* Does the work of answer_write() for tables (answer_table.c). */

@@ -58,6 +58,7 @@ bool cached_ranking_series(const struct bound *b, const struct series_set *set, 
         return true;
     const struct store_top what = top_of(b, by, tile, limit);
     struct query_read read = {tile->resolution, tile->from_ms, tile->to_ms, {0}};
+    all.longest = tile->resolution;
     if (!store_top(b->store, &what, top_tell, top, &all, &read.stats, found, e))
         return false;
     if (*found) {
@@ -73,7 +74,7 @@ bool cached_ranking_total(const struct bound *b, int64_t from_ms, int64_t to_ms,
 {
     const struct plan plan = plan_sum(report_cell(b->answer.report), from_ms, to_ms);
     struct scan_stats stats = {0};
-    struct top_total all = {.memory = total->memory};
+    struct top_total all = {.memory = total->memory, .longest = total->longest};
     enum rank_by by;
     *found = find_figure(&b->answer, &by);
     for (size_t i = 0; *found && i < plan.tile_count; i++) {

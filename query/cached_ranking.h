@@ -13,6 +13,7 @@
 bool cached_ranking_series(const struct bound *b, const struct series_set *set, uint64_t limit,
                            struct top *top, struct top_total *total, struct query_stats *stats, bool *found,
                            struct err *e) MUST_CHECK;
-/* Set `total` only, of all series in [from_ms, to_ms), which may be several periods. */
+/* Set `total` only, of all series in [from_ms, to_ms), which may be several periods; its `longest` must be set,
+ * too. */
 bool cached_ranking_total(const struct bound *b, int64_t from_ms, int64_t to_ms, struct top_total *total,
                           bool *found, struct err *e) MUST_CHECK;

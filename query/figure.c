@@ -142,8 +142,8 @@ bool figure_usual(struct figure *f, const struct report *r, size_t measure, size
     return true;
 }
 
-static bool histogram_figure(const struct figure *f, const struct measure *m, const struct histogram *h,
-                             int128 *value)
+static bool histogram_figure(const struct figure *f, const struct histogram_layout *l,
+                             const struct histogram *h, int128 *value)
 {
     const int64_t count = histogram_count(h);
     switch (f->kind) {
@@ -152,17 +152,17 @@ static bool histogram_figure(const struct figure *f, const struct measure *m, co
         return true;
     case FIGURE_SHARE:
         if (count > 0)
-            *value = (int128)histogram_within(h, m->layout, f->at) * EVENT_SCALE / count;
+            *value = (int128)histogram_within(h, l, f->at) * EVENT_SCALE / count;
         return count > 0;
     case FIGURE_MIN:
     case FIGURE_MAX:
-        return histogram_quantile(h, m->layout, f->kind == FIGURE_MIN ? 0 : EVENT_SCALE, value);
+        return histogram_quantile(h, l, f->kind == FIGURE_MIN ? 0 : EVENT_SCALE, value);
     default:
-        return histogram_quantile(h, m->layout, f->at, value);
+        return histogram_quantile(h, l, f->at, value);
     }
 }
 
-bool figure_value(const struct figure *f, const struct measure *m, const int64_t *columns,
+bool figure_value(const struct figure *f, const struct measure *m, enum span span, const int64_t *columns,
                   const union sketch *s, int128 *value)
 {
     if (f->kind == FIGURE_ERROR) {
@@ -170,7 +170,7 @@ bool figure_value(const struct figure *f, const struct measure *m, const int64_t
         return true;
     }
     if (m->kind == MEASURE_HISTOGRAM && f->kind != FIGURE_VALUE && f->kind != FIGURE_MEAN)
-        return histogram_figure(f, m, &s->histogram, value);
+        return histogram_figure(f, m->layouts[span], &s->histogram, value);
     if (m->kind != MEASURE_DISTINCT || f->kind == FIGURE_COUNT)
         return measure_value(m, columns, value);
     *value = (int128)distinct_count(&s->distinct) * EVENT_SCALE;

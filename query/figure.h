@@ -43,9 +43,9 @@ struct figure {
 bool figure_parse(struct figure *f, const struct report *r, struct slice text, struct err *e) MUST_CHECK;
 /* One of the figures that the name of a measure stands for; false: there are no more. */
 bool figure_usual(struct figure *f, const struct report *r, size_t measure, size_t i);
-/* `columns`: those of the measure. `s`: its sketch, if it has one. The value is in units of 1/EVENT_SCALE.
- * False: it is absent. */
-bool figure_value(const struct figure *f, const struct measure *m, const int64_t *columns,
+/* `columns`: those of the measure. `s`: its sketch, if it has one, in the buckets of time buckets of `span`.
+ * The value is in units of 1/EVENT_SCALE. False: it is absent. */
+bool figure_value(const struct figure *f, const struct measure *m, enum span span, const int64_t *columns,
                   const union sketch *s, int128 *value);
 /* Is it a count or a sum, so that a series with 0 has nothing to show? */
 bool figure_is_amount(const struct figure *f, const struct measure *m);

@@ -87,6 +87,8 @@ struct query_stats {
     bool every_series;                        /* whether there was no filter */
     uint64_t series_matched;                  /* series that the filters matched; 0: nothing was read */
     const struct report *report;              /* of the store handle; NULL: the query did not get so far */
+    uint32_t histograms;                      /* that were answered from their buckets, a bit by measure */
+    enum span longest;                        /* resolution of the longest time buckets that were read */
     struct missed missed;                     /* known only if the answer is empty at some time */
 };
 

@@ -133,6 +133,7 @@ static bool find_rows(struct bound *b, struct top *top, struct filling *filling,
     for (size_t i = 0; (stats->every_series || match->count > 0) && i < a->row_count; i++)
         tiles_add(&tiles, report_cell(a->report), a->starts[i],
                   i + 1 < a->row_count ? a->starts[i + 1] : a->to_ms);
+    a->longest = stats->longest = tiles_longest(&tiles);
     bool good = a->of_series
                     ? rank_series(b, top, match, &tiles, stats, e)
                     : bound_scan(b, &match->set, &tiles, add_to_row, add_sketch_to_row, filling, stats, e);
@@ -204,6 +205,7 @@ bool query_run(struct store *st, const struct query *q, struct text *out, struct
     if (!bound_fill(&b, e))
         return false;
     stats->report = b.answer.report;
+    stats->histograms = answer_histograms(&b.answer);
     struct filling filling = {.a = &b.answer, .sketches_max = q->limits.sketches_max, .memory = st->memory};
     arena_init(&filling.sketch_memory, SKETCHES_CHUNK_BYTES);
     top_init(&top, &b.answer, q->limits.sketches_max, st->memory);
@@ -254,6 +256,11 @@ void query_note(const struct query *q, const struct query_stats *stats, struct t
     struct text note = {0};
     if (stats->report != NULL)
         estimate_note(stats->report, &note);
+    if (note.len > 0)
+        text_printf(out, "note: %s\n", note.ptr);
+    text_clear(&note);
+    if (stats->report != NULL)
+        estimate_note_width(stats->report, stats->histograms, stats->longest, &note);
     if (note.len > 0)
         text_printf(out, "note: %s\n", note.ptr);
     text_clear(&note);

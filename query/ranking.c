@@ -81,6 +81,7 @@ static bool scan_both(struct ranking *r, struct err *e)
     if (r->has_before)
         r->has_before = add_before(r, &tiles);
     tiles_add(&tiles, report_cell(a->report), a->from_ms, a->to_ms);
+    a->longest = tiles_longest(&tiles);
     bool good = bound_scan(b, &r->match.set, &tiles, scan_period, scan_period_sketch, r, &stats, e);
     tiles_fini(&tiles);
     good = good && top_check(&r->now, e) && top_check(&r->before, e);
@@ -116,14 +117,28 @@ static bool scan_before(struct ranking *r, const struct tiles *tiles, bool all, 
     return good;
 }
 
+/* Would the period before be read in wider buckets than this one? */
+static bool is_wider(const struct ranking *r, const struct tiles *before)
+{
+    const struct answer *a = &r->bound.answer;
+    const struct measure *m = &a->report->measures[a->measures[0]];
+    const enum span longest = tiles_longest(before);
+    return longest > a->longest && measure_width(m, longest) > measure_width(m, a->longest);
+}
+
 /* Find the values of the period before. If its total is cached, only the series shown are scanned. */
 static bool find_before(struct ranking *r, struct err *e)
 {
     struct tiles tiles = {0};
     bool is_cached;
     r->has_before = r->has_before && add_before(r, &tiles);
+    if (r->has_before && is_wider(r, &tiles)) {
+        tiles_fini(&tiles);
+        r->has_before = false;
+    }
     if (!r->has_before)
         return true;
+    r->total_before.longest = r->bound.answer.longest;
     bool good = cached_ranking_total(&r->bound, r->before_ms, r->bound.answer.from_ms, &r->total_before,
                                      &is_cached, e) &&
                 scan_before(r, &tiles, !is_cached, e) && top_check(&r->before, e);
@@ -141,7 +156,10 @@ static bool rank(struct ranking *r, struct err *e)
     bool is_cached;
     if (!cached_ranking_series(b, &r->match.set, b->query->top, &r->now, &r->total, &stats, &is_cached, e))
         return false;
-    return is_cached ? finish(r, e) && find_before(r, e) : scan_both(r, e) && finish(r, e);
+    if (!is_cached)
+        return scan_both(r, e) && finish(r, e);
+    r->bound.answer.longest = r->total.longest;
+    return finish(r, e) && find_before(r, e);
 }
 
 static const struct measure *measure_of(const struct ranking *r)

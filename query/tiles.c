@@ -92,6 +92,14 @@ const struct plan_tile *tiles_find_gone(const struct tiles *t, const int64_t bef
     return NULL;
 }
 
+enum span tiles_longest(const struct tiles *t)
+{
+    enum span longest = SPAN_SECOND;
+    for (int s = 0; s < SPAN_COUNT; s++)
+        longest = t->of[s].count > 0 ? (enum span)s : longest;
+    return longest;
+}
+
 bool tiles_has(const struct tiles_scan *scan, int64_t bucket_ms)
 {
     size_t first = 0, end = scan->tile_count;

@@ -46,5 +46,7 @@ struct tiles_scan *tiles_scans(const struct tiles *t, size_t *count);
 /* The first tile of a resolution, if it begins before the resolution's expiry watermark (store_watermarks()).
  * NULL: no tile has expired. */
 const struct plan_tile *tiles_find_gone(const struct tiles *t, const int64_t before_ms[SPAN_COUNT]);
+/* The longest resolution that has a tile; SPAN_SECOND: there is no tile. */
+enum span tiles_longest(const struct tiles *t);
 /* Is the time bucket in a tile of the scan? */
 bool tiles_has(const struct tiles_scan *scan, int64_t bucket_ms);

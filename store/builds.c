@@ -19,6 +19,7 @@ void builds_fini(struct build_stretches *all)
 bool build_read(const char *entry, int64_t value, struct build_stretch *s)
 {
     uint64_t hash;
+    int end = 0; /* behind the last number */
     *s = (struct build_stretch){.to = value};
     for (int k = 0; k < BUILD_COUNT; k++) {
         size_t len = strlen(names[k]);
@@ -26,8 +27,10 @@ bool build_read(const char *entry, int64_t value, struct build_stretch *s)
             continue;
         s->kind = (enum build_kind)k;
         if (k != BUILD_AGENTS)
-            return sscanf(entry + len, ".%" SCNd64 ".%" SCNd64, &s->from, &s->build) == 2;
-        bool good = sscanf(entry + len, ".%" SCNd64 ".%" SCNx64, &s->from, &hash) == 2;
+            return sscanf(entry + len, ".%" SCNd64 ".%" SCNd64 "%n", &s->from, &s->build, &end) == 2 &&
+                   entry[len + (size_t)end] == '\0';
+        bool good = sscanf(entry + len, ".%" SCNd64 ".%" SCNx64 "%n", &s->from, &hash, &end) == 2 &&
+                    entry[len + (size_t)end] == '\0';
         s->build = good ? (int64_t)hash : 0;
         return good;
     }

@@ -34,7 +34,9 @@ static inline bool series_set_has(const struct series_set *set, uint32_t series)
 }
 
 /* A packed sketch (aggregate/sketch.h) of a time bucket, by its index among the report's sketches. It comes
- * behind the scan_fn's call for the bucket, if it is not empty. False ends the scan with *e. */
+ * behind the scan_fn's call for the bucket, if it is not empty. False ends the scan with *e. It may be of a
+ * part of the time bucket, in the narrower buckets of a shorter resolution: the caller merges it by
+ * measure_merge_sketch() of the scan's resolution or a longer one. */
 typedef bool sketch_fn(void *context, uint32_t series, int64_t bucket_ms, size_t sketch, struct slice packed,
                        struct err *e);
 
@@ -64,8 +66,9 @@ typedef void top_fn(void *context, uint32_t series, int64_t period_ms, const int
 /* The state of a measure over all series and periods of cached rankings. */
 struct top_total {
     int64_t columns[MEASURE_COLUMNS_MAX];
-    union sketch sketch;  /* of a measure that has one */
+    union sketch sketch;  /* of a measure that has one, in the buckets of the resolution `longest` */
     struct arena *memory; /* the sketch's */
+    enum span longest;    /* the longest time bucket of the answer */
 };
 
 /* Work of scans; each scan adds to it. */

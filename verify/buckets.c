@@ -265,7 +265,8 @@ static void compare_packed(struct comparison *c, uint32_t series, int64_t bucket
             note_more(c, bucket_ms);
         return;
     }
-    print_texts(c, series, bucket_ms, m, packed_text(m, stored, have), packed_text(m, recounted, want));
+    print_texts(c, series, bucket_ms, m, packed_text(m, c->resolution, stored, have),
+                packed_text(m, c->resolution, recounted, want));
 }
 
 /* Compare joined pieces. If records may be gone, the columns tell of time buckets without a recount. */
@@ -308,7 +309,7 @@ static void compare_unions(struct comparison *c, const struct measure *m,
     }
     observations_sort(&all);
     observations_pack(&all, m, cell_ms, c->resolution, from_ms, &recounted_union);
-    pieces_join(&stored_union, measure_sketch_kind(m));
+    pieces_join(&stored_union, measure_sketch_kind(m), measure_width(m, c->resolution));
     compare_pieces(c, m, &stored_union, &recounted_union, true);
     observations_fini(&all);
     pieces_fini(&stored_union);
@@ -323,8 +324,8 @@ static void compare_sketches(struct comparison *c, int64_t from_ms)
         struct pieces *stored = &c->stored_sketches[i], recounted = {0};
         observations_pack(&c->recount->observations[i], m, report_cell_ms(r), c->resolution, from_ms,
                           &recounted);
-        pieces_join(&recounted, measure_sketch_kind(m));
-        pieces_join(stored, measure_sketch_kind(m));
+        pieces_join(&recounted, measure_sketch_kind(m), 1);
+        pieces_join(stored, measure_sketch_kind(m), measure_width(m, c->resolution));
         compare_unions(c, m, &c->recount->observations[i], stored, from_ms);
         compare_pieces(c, m, stored, &recounted, false);
         pieces_fini(&recounted);

@@ -54,19 +54,20 @@ static void put_varint(struct text *out, uint64_t number)
 /* ---- histograms */
 
 /* The buckets of an octave: 2^schema, or less than one. */
-static long double buckets_of_octave(const struct measure *m)
+static long double buckets_of_octave(int schema)
 {
-    return exp2l((long double)m->layout->schema);
+    return exp2l((long double)schema);
 }
 
-/* Set the greatest number of each slot from 0 on, in units of the field; that of the slot before if no bucket
- * ends there. */
-static void fill_ends(int64_t ends[HISTOGRAM_SLOTS], const struct measure *m)
+/* Set the greatest number of each slot from 0 on, in time buckets of a resolution and units of the field; it
+ * is that of the slot before if no bucket ends there. */
+static void fill_ends(int64_t ends[HISTOGRAM_SLOTS], const struct measure *m, enum span resolution)
 {
+    const long double of_octave = buckets_of_octave(m->layouts[resolution]->schema);
     ends[0] = m->layout->zero;
     for (int slot = 1; slot < HISTOGRAM_SLOTS; slot++) {
         const long double octaves = (long double)(slot - HISTOGRAM_SLOT_OF_ONE) / HISTOGRAM_OCTAVE;
-        const long double buckets = octaves * buckets_of_octave(m);
+        const long double buckets = octaves * of_octave;
         long double end = (long double)field_scale(m->field) * exp2l(octaves);
         ends[slot] = ends[slot - 1];
         if (buckets == floorl(buckets) && end > (long double)ends[slot])
@@ -122,7 +123,7 @@ static void pack_numbers(struct tally *numbers, size_t count, const int64_t ends
 /* A number of EVENT_SCALE in the bucket of an index of the schema; if it has none, its middle, rounded. */
 static int64_t number_of(const struct measure *m, int64_t index)
 {
-    const long double octave = buckets_of_octave(m);
+    const long double octave = buckets_of_octave(m->layout->schema);
     long double below = floorl(EVENT_SCALE * exp2l((long double)(index - 1) / octave));
     long double end = floorl(EVENT_SCALE * exp2l((long double)index / octave));
     if (end <= below)
@@ -150,8 +151,8 @@ static void add_bucket(struct observations *s, struct observation one, const str
     const int64_t narrower = scale > schema ? (int64_t)1 << (scale - schema) : 1;
     const int64_t parts = scale < schema ? (int64_t)1 << (schema - scale) : 1;
     const int64_t first = divide_down(index, narrower) * parts;
-    const int64_t none = (int64_t)floorl(OCTAVE_OF_NONE * buckets_of_octave(m));
-    const int64_t last = (int64_t)ceill(OCTAVE_OF_LAST * buckets_of_octave(m));
+    const int64_t none = (int64_t)floorl(OCTAVE_OF_NONE * buckets_of_octave(schema));
+    const int64_t last = (int64_t)ceill(OCTAVE_OF_LAST * buckets_of_octave(schema));
     for (int64_t j = 1, done = 0; j <= parts; j++) {
         if (first + j < none) /* numbers before are 0 */
             j = none - first < parts ? none - first : parts;
@@ -248,7 +249,7 @@ void observations_pack(const struct observations *s, const struct measure *m, in
     struct tally *values = xcalloc(s->count + 1, sizeof *values);
     struct text packed = {0};
     if (m->kind == MEASURE_HISTOGRAM)
-        fill_ends(ends, m);
+        fill_ends(ends, m, resolution);
     for (size_t i = 0, count; i < s->count; i += count) {
         const uint32_t series = s->list[i].series;
         const int64_t bucket_ms = span_floor(resolution, s->list[i].time * cell_ms);

@@ -55,7 +55,21 @@ static void join_pieces(struct pieces *p, size_t from, size_t to, enum sketch_ki
     text_fini(&both);
 }
 
-void pieces_join(struct pieces *p, enum sketch_kind kind)
+/* Gives a piece buckets of `width` slots. */
+static void widen_piece(struct pieces *p, struct piece *at, int32_t width, struct sketch_work *work)
+{
+    struct text wide = {0};
+    if (!sketch_widen(slice_of(p->bytes.ptr + at->at, at->len), width, work, &wide)) {
+        text_clear(&wide);
+        text_putc(&wide, DAMAGED);
+    }
+    at->at = p->bytes.len;
+    at->len = wide.len;
+    text_add(&p->bytes, wide.ptr, wide.len);
+    text_fini(&wide);
+}
+
+void pieces_join(struct pieces *p, enum sketch_kind kind, int32_t width)
 {
     struct sketch_work work = {0};
     size_t count = 0;
@@ -65,6 +79,8 @@ void pieces_join(struct pieces *p, enum sketch_kind kind)
         for (next = i + 1; next < p->count && compare_pieces(&p->list[i], &p->list[next]) == 0; next++)
             ;
         join_pieces(p, i, next, kind, &work);
+        if (width > 1)
+            widen_piece(p, &p->list[i], width, &work);
         p->list[count++] = p->list[i];
     }
     p->count = count;
@@ -91,7 +107,8 @@ bool packed_holds(enum sketch_kind kind, struct slice all, struct slice some)
     return holds;
 }
 
-static void histogram_text(const struct measure *m, const struct histogram *h, char buf[PIECE_TEXT_BYTES])
+static void histogram_text(const struct histogram_layout *l, const struct histogram *h,
+                           char buf[PIECE_TEXT_BYTES])
 {
     const int64_t count = histogram_count(h);
     char half[NUMBER_BYTES], most[NUMBER_BYTES];
@@ -99,12 +116,13 @@ static void histogram_text(const struct measure *m, const struct histogram *h, c
         snprintf(buf, PIECE_TEXT_BYTES, "nothing");
         return;
     }
-    (void)number_text(histogram_value(m->layout, histogram_rank(h, count - count / 2)), half);
-    (void)number_text(histogram_value(m->layout, histogram_rank(h, count - count / 100)), most);
+    (void)number_text(histogram_value(l, histogram_rank(h, count - count / 2)), half);
+    (void)number_text(histogram_value(l, histogram_rank(h, count - count / 100)), most);
     snprintf(buf, PIECE_TEXT_BYTES, "p50 %s p99 %s of %" PRId64 " numbers", half, most, count);
 }
 
-const char *packed_text(const struct measure *m, struct slice packed, char buf[PIECE_TEXT_BYTES])
+const char *packed_text(const struct measure *m, enum span span, struct slice packed,
+                        char buf[PIECE_TEXT_BYTES])
 {
     const enum sketch_kind kind = measure_sketch_kind(m);
     struct arena arena;
@@ -114,7 +132,7 @@ const char *packed_text(const struct measure *m, struct slice packed, char buf[P
     if (!sketch_merge(kind, &s, &arena, packed))
         snprintf(buf, PIECE_TEXT_BYTES, "a damaged sketch");
     else if (kind == SKETCH_HISTOGRAM)
-        histogram_text(m, &s.histogram, buf);
+        histogram_text(m->layouts[span], &s.histogram, buf);
     else
         snprintf(buf, PIECE_TEXT_BYTES, "%" PRId64 " texts", distinct_count(&s.distinct));
     arena_fini(&arena);

@@ -26,13 +26,15 @@ struct pieces {
 
 void pieces_fini(struct pieces *p);
 void pieces_add(struct pieces *p, uint32_t series, int64_t bucket_ms, struct slice packed);
-/* Sorts them by series and time bucket, and joins those of the same one. */
-void pieces_join(struct pieces *p, enum sketch_kind kind);
+/* Sorts them by series and time bucket, and joins those of the same one, in buckets of `width` slots
+ * (measure_width()); 1: as they are. */
+void pieces_join(struct pieces *p, enum sketch_kind kind, int32_t width);
 /* The packed sketch; empty: there is none. Pre: nothing was added since pieces_join(). */
 struct slice pieces_find(const struct pieces *p, uint32_t series, int64_t bucket_ms);
 struct slice pieces_at(const struct pieces *p, size_t i);
 
 /* Has `all` everything that `some` has? Both are packed. */
 bool packed_holds(enum sketch_kind kind, struct slice all, struct slice some);
-/* Says what a packed sketch holds: "p50 0.12 p99 0.5 of 7 numbers", "12 texts", "nothing". */
-const char *packed_text(const struct measure *m, struct slice packed, char buf[PIECE_TEXT_BYTES]);
+/* Says what the sketch of a time bucket holds: "p50 0.12 p99 0.5 of 7 numbers", "12 texts", "nothing". */
+const char *packed_text(const struct measure *m, enum span span, struct slice packed,
+                        char buf[PIECE_TEXT_BYTES]);

@@ -293,6 +293,12 @@ void derive_given(const struct derive *d, enum field f, struct text *out)
         text_json(out, slice_text(d->routes.list[i].replace));
         text_putc(out, '\n');
     }
+    struct err ignored; /* derive_open() says it */
+    if (asked != NULL && asked->kind == DERIVE_HOST_ID && d->key != NULL && host_id_open(&ignored)) {
+        char fingerprint[HOST_ID_BYTES];
+        host_id_fingerprint(slice_text(d->key), fingerprint);
+        text_printf(out, "%s" DERIVE_GIVEN_KEY "%.*s\n", field_name(f), HOST_ID_BYTES, fingerprint);
+    }
     if (asked != NULL && needs_zone(asked->kind) && d->timezone != NULL && strcmp(d->timezone, UTC) != 0)
         text_printf(out, "%s %s\n", field_name(f), d->timezone);
 }

@@ -15,7 +15,7 @@
  * Hidden  : with `anonymise`, `host` is the network of host_net. No other text of an event and no rejected
  *           line has an address then (hide.h). Fields of the host are made before, all others after.
  * Given   : counts depend on the settings. A report's definition has those of its fields, so other settings
- *           are another generation.
+ *           are another generation; of the key a fingerprint (host_id.h).
  * Absent  : a field is absent if the field that it is made of is absent, or says nothing.
  * Owner   : derive_fini() frees. A struct of zeros asks for nothing.
  * Data    : derive_reload() reads lists and databases anew. A chain goes on with those that it holds until it
@@ -105,5 +105,6 @@ struct builds derive_builds(const struct derive *d);
  * built, or the hash of its bytes. */
 void derive_print(const struct derive *d, const char *prefix, struct text *out);
 /* Adds the settings that this field, built-in or derived, depends on, each as a line "NAME SETTING\n";
- * nothing if the field has none, or the default ones. */
+ * nothing if the field has none, or the default ones. That of a host_id is "host_id key FINGERPRINT". */
+#define DERIVE_GIVEN_KEY " key "
 void derive_given(const struct derive *d, enum field f, struct text *out);

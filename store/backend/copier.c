@@ -138,8 +138,8 @@ static bool take_sketch(void *context, uint32_t series, int64_t bucket_ms, size_
     if (k->cell == NULL) /* the copy has failed */
         return true;
     union sketch *to = report_sketch(r, k->cell, sketch);
-    return sketch_merge(measure_sketch_kind(report_sketched(r, sketch)), to, &k->part.sketch_memory,
-                        packed) ||
+    return measure_merge_sketch(report_sketched(r, sketch), k->resolution, to, &k->part.sketch_memory,
+                                packed) ||
            err_set(e, EX_DATAERR,
                    "a histogram or distinct count of report \"%s\" is damaged: check the store by "
                    "`tallyd verify --store-only`",
@@ -173,6 +173,7 @@ static bool scan(struct copier *k, enum span resolution, int64_t from_ms, int64_
                              .rows_max = UINT64_MAX,
                              .sketch = fn == take_cell ? take_sketch : NULL};
     struct scan_stats stats = {0};
+    k->resolution = resolution;
     return from_ms >= to_ms || (store_scan(k->from, &all, fn, k, &stats, k->e) && k->good);
 }
 

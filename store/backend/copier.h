@@ -18,6 +18,7 @@ struct copier_starts {
 
 struct copier {
     struct store *from, *to;             /* borrowed. to: opened to be filled; NULL in a dry run */
+    enum span resolution;                /* of the time buckets that are being read */
     const struct watermarks *watermarks; /* buckets before them are left out; of the report that is copied */
     int64_t begin_ms, end_ms;            /* only buckets in [begin_ms, end_ms) are copied */
     bool (*goes_on)(void *context, const char *what, uint64_t done, uint64_t total); /* of copy.h */

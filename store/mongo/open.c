@@ -141,6 +141,19 @@ static bool store_report(struct mongo_store *m, const struct report *r, struct e
     return good;
 }
 
+/* Takes the definition of a report over, which is in the database without the fingerprint of its key. If
+ * another writer is quicker, the report has that writer's: check_report() looks again. */
+static bool set_definition(struct known *k)
+{
+    bool matched;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(k->key), "definition", BCON_UTF8(k->newest.definition));
+    bson_t *update = BCON_NEW("$set", "{", "definition", BCON_UTF8(k->wanted->definition), "}");
+    bool good = mongo_update_one(k->m->client, MONGO_REPORTS, filter, update, false, &matched, k->e);
+    bson_destroy(filter);
+    bson_destroy(update);
+    return good;
+}
+
 /* Fails if the database has this generation with another definition, or a newer generation. *is_there: it
  * has this definition. `k` is the report there. */
 static bool check_report(struct known *k, bool *is_there)
@@ -148,10 +161,14 @@ static bool check_report(struct known *k, bool *is_there)
     const struct report *r = k->wanted;
     if (!read_reports(k))
         return false;
-    *is_there = k->newest.definition != NULL && k->newest.generation == r->generation &&
-                strcmp(k->newest.definition, r->definition) == 0;
-    bool good = true;
-    if (k->newest.definition != NULL && !*is_there && k->newest.generation >= r->generation)
+    const enum report_likeness likeness =
+        k->newest.definition != NULL && k->newest.generation == r->generation
+            ? report_compare(r, k->newest.definition)
+            : REPORT_DIFFERS;
+    bool good = likeness != REPORT_WITHOUT_KEY || set_definition(k);
+    *is_there = likeness == REPORT_IS_SAME;
+    if (good && likeness != REPORT_WITHOUT_KEY && k->newest.definition != NULL && !*is_there &&
+        k->newest.generation >= r->generation)
         good = err_set(k->e, EX_CONFIG,
                        "report \"%s\" is generation %d in %s and defined there as: %s; now it is defined as: "
                        "%s. Give it another name, or set `generation: %d`",

@@ -233,7 +233,7 @@ static bool merge_put_both(struct merge *m, struct counts *c, const struct body_
         return false;
     for (size_t i = 0; i < m->report->sketch_count; i++)
         sketch_unite(measure_sketch_kind(report_sketched(m->report, i)), &both[i], &m->buffer->work.arena,
-                     &item->sketches[i]);
+                     &item->sketches[i], 1);
     merge_put(m, item->slot, c->values, both);
     return true;
 }

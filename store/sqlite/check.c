@@ -12,6 +12,7 @@ struct check {
 /* The context of look(). */
 struct look {
     const struct report *report;
+    enum span span; /* resolution of the row's slots */
     struct sketch_work work;
     struct text packed;
 };
@@ -43,16 +44,18 @@ static bool check_structure(const struct check *c, struct err *e)
     return good;
 }
 
-/* Decode the sketches of a slot. */
+/* Decode the sketches of a slot, whose histograms must have the buckets of its resolution. */
 static bool look(void *context, uint32_t series, uint32_t slot, const int64_t *values,
                  const struct slice *sketches)
 {
     struct look *l = context;
     (void)series, (void)slot, (void)values;
     for (size_t i = 0; i < l->report->sketch_count; i++) {
+        const struct measure *m = report_sketched(l->report, i);
         text_clear(&l->packed);
-        if (!sketch_join(measure_sketch_kind(report_sketched(l->report, i)), sketches[i], slice_of(NULL, 0),
-                         &l->work, &l->packed) ||
+        if (!(m->kind == MEASURE_HISTOGRAM
+                  ? sketch_widen(sketches[i], measure_width(m, l->span), &l->work, &l->packed)
+                  : sketch_join(SKETCH_DISTINCT, sketches[i], slice_of(NULL, 0), &l->work, &l->packed)) ||
             !slice_equal(text_slice(&l->packed), sketches[i]))
             return false;
     }
@@ -62,7 +65,8 @@ static bool look(void *context, uint32_t series, uint32_t slot, const int64_t *v
 static bool check_rows(const struct check *c, size_t report, enum level level, struct err *e)
 {
     static const struct body_want all = {{UINT64_MAX, UINT64_MAX}, 0, BODY_SLOTS, UINT64_MAX};
-    struct look l = {.report = &c->st->reports[report]};
+    struct look l = {.report = &c->st->reports[report],
+                     .span = level == LEVEL_FRESH ? SPAN_MINUTE : sqlite_span(level)};
     sqlite3_stmt *s = c->st->tables[report].levels[level].range;
     char line[512];
     int rc;

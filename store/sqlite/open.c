@@ -127,9 +127,23 @@ static bool check_layout(const struct sqlite_store *st, const struct report *r, 
                                                     r->name, st->path);
 }
 
+/* Take the definition of a report over, which is in the file without the fingerprint of its key. */
+static bool set_definition(struct sqlite_store *st, const struct report *r, int64_t id, struct err *e)
+{
+    sqlite3_stmt *s;
+    if (!sqlite_prepare(st, &s, e, "UPDATE report SET definition = ? WHERE id = ?"))
+        return false;
+    sqlite3_bind_text(s, 1, r->definition, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 2, id);
+    bool good = sqlite_run(st, s, e, "noting the key of a report");
+    sqlite3_finalize(s);
+    return good;
+}
+
 /* Find the report in the file, or add it; another definition under its name and generation is refused. */
 static bool register_report(struct sqlite_store *st, const struct report *r, int64_t *id, struct err *e)
 {
+    enum report_likeness likeness = REPORT_IS_SAME;
     sqlite3_stmt *s;
     *id = -1;
     if (!sqlite_prepare(
@@ -142,7 +156,8 @@ static bool register_report(struct sqlite_store *st, const struct report *r, int
     if (rc == SQLITE_ROW) {
         int generation = sqlite3_column_int(s, 1);
         const char *definition = sqlite_text(s, 2);
-        if (generation == r->generation && strcmp(definition, r->definition) == 0)
+        likeness = generation == r->generation ? report_compare(r, definition) : REPORT_DIFFERS;
+        if (likeness != REPORT_DIFFERS)
             *id = sqlite3_column_int64(s, 0);
         else if (generation >= r->generation)
             good = err_set(e, EX_CONFIG,
@@ -153,6 +168,8 @@ static bool register_report(struct sqlite_store *st, const struct report *r, int
         good = sqlite_fail(st, e, "reading the reports");
     }
     sqlite3_finalize(s);
+    if (good && likeness == REPORT_WITHOUT_KEY)
+        return set_definition(st, r, *id, e);
     return good && (*id >= 0 || create_report(st, r, id, e));
 }
 

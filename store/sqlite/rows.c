@@ -53,20 +53,21 @@ void items_fini(struct items *it)
     *it = (struct items){0};
 }
 
-/* Merge the sketches of items [first, end) of one level into an item of the same or of another one. The
- * sketches of several items make new ones: those of a part must stay as they are, since the batch may be
- * applied again. */
+/* Merge the sketches of items [first, end) of one level into an item of the same or of another one, whose time
+ * buckets have the resolution `span`. The sketches of several items make new ones: those of a part must stay
+ * as they are, since the batch may be applied again. */
 static void items_unite(const struct report *r, struct items *to, size_t index, const struct items *from,
-                        size_t first, size_t end)
+                        size_t first, size_t end, enum span span)
 {
     for (size_t k = 0; k < r->sketch_count; k++) {
-        const enum sketch_kind kind = measure_sketch_kind(report_sketched(r, k));
+        const struct measure *m = report_sketched(r, k);
+        const bool is_new = end - first > 1 || measure_widens(m, span);
         union sketch whole = {0};
-        if (end - first == 1)
+        if (!is_new)
             whole = from->sketches[from->items[first].index * r->sketch_count + k];
-        for (size_t i = first; i < end && end - first > 1; i++)
-            sketch_unite(kind, &whole, memory_of(to),
-                         &from->sketches[from->items[i].index * r->sketch_count + k]);
+        for (size_t i = first; i < end && is_new; i++)
+            measure_unite_sketch(m, span, &whole, memory_of(to),
+                                 &from->sketches[from->items[i].index * r->sketch_count + k]);
         to->sketches[index * r->sketch_count + k] = whole;
     }
 }
@@ -89,7 +90,7 @@ static void items_settle(struct items *it, const struct report *r)
         for (end = i + 1; end < it->count && it->items[end].key == it->items[i].key; end++)
             report_merge(r, values, &it->values[it->items[end].index * r->column_count]);
         if (r->sketch_count > 0 && end - i > 1)
-            items_unite(r, it, it->items[i].index, it, i, end);
+            items_unite(r, it, it->items[i].index, it, i, end, report_cell(r));
         it->items[kept++] = it->items[i];
     }
     it->count = kept;
@@ -277,7 +278,7 @@ static void total_into_parent(struct sqlite_store *st, enum level level, const s
             report_merge(r, total, &from->values[from->items[end].index * r->column_count]);
         }
         if (r->sketch_count > 0)
-            items_unite(r, to, to->count - 1, from, i, end);
+            items_unite(r, to, to->count - 1, from, i, end, sqlite_span(level + 1));
     }
 }
 

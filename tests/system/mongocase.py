@@ -16,9 +16,10 @@ from harness import EX_IOERR, EX_OK, EX_TEMPFAIL, EX_UNAVAILABLE, ROOT, TIMEOUT_
 
 try:
     import pymongo
+    from bson.decimal128 import Decimal128
     from bson.int64 import Int64
 except ImportError:
-    pymongo = Int64 = None  # main() begins again by a Python that has it
+    pymongo = Decimal128 = Int64 = None  # main() begins again by a Python that has it
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "servers"))
 import mongo  # noqa: E402 (found only now)

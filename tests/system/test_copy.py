@@ -21,7 +21,7 @@ ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 10)
 KILLED = -9
 HOUR, DAY = 3600, 86400
 MEASURES = ("{n: count, total: sum(value), low: min(value), high: max(value), now: last(value), avg: mean(value), "
-            "load: mean(load), spread: histogram(value)}")
+            "load: mean(load), spread: 'histogram(value, hour=3, day=1, month=-1)'}")
 CONFIG = """\
 sources: {metrics: {%(path)sdecode: [metric]}}
 reports:

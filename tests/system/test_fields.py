@@ -3,6 +3,7 @@
 queries, none of which tallyd uses."""
 
 import collections
+import contextlib
 import datetime
 import hashlib
 import hmac
@@ -12,6 +13,7 @@ import os
 import random
 import re
 import signal
+import sqlite3
 import unittest
 import urllib.parse
 import zoneinfo
@@ -215,6 +217,39 @@ reports:
         self.write("tallyd.yaml", b"reports: {ids: {by: [host_id]}}\n")
         self.tallyd("check", "-c", "tallyd.yaml", status=EX_CONFIG)
         self.assertIn("set derive.key", self.err)
+
+    def test_another_key_is_another_generation(self):
+        """A report that an earlier version made, without the fingerprint of its key, takes it over."""
+        lines = [line for line, *_ in Lines(4).make(3)]
+
+        def count(key, generation=1, **options):
+            self.write("tallyd.yaml", f"derive: {{key: {key}}}\nreports: {{ids: {{by: [host_id], generation: {generation}}}, all: {{}}}}\n".encode())
+            self.tallyd("import", "-q", "-c", "tallyd.yaml", "a.log", **options)
+
+        def definition(change="UPDATE report SET generation = generation"):
+            with contextlib.closing(sqlite3.connect(self.path("tallyd.db"))) as base:
+                base.execute(change)
+                base.commit()
+                base.execute("VACUUM")  # has the checksums made anew
+                return dict(base.execute("SELECT name, definition FROM report WHERE generation = 1"))["ids"]
+
+        one, two = "0123456789abcdef", "fedcba9876543210"
+        fingerprint = hmac.new(one.encode(), b"fingerprint of derive.key", hashlib.sha256).hexdigest()[:16]
+        self.write("a.log", (lines[0] + "\n").encode())
+        count(one)
+        line = f"given host_id key {fingerprint}\n"
+        self.assertTrue(definition().endswith(line))
+        self.append("a.log", (lines[1] + "\n").encode())
+        count(two, status=EX_CONFIG)
+        self.assertIn(f"host_id key {fingerprint}", self.err)
+        self.assertIn("generation: 2", self.err)
+        self.assertNotIn(line, definition("UPDATE report SET definition = replace(definition, '" + line + "', '')"))
+        count(one)
+        self.assertTrue(definition().endswith(line))
+        self.tallyd("verify", "-c", "tallyd.yaml", "a.log")
+        self.append("a.log", (lines[2] + "\n").encode())
+        count(two, status=EX_CONFIG)
+        count(two, generation=2)
 
     def test_a_report_may_use_them_in_any_place(self):
         line = next(Lines(1).make(1))[0].replace("GET /p", "GET /?b=1.5&c=/p")

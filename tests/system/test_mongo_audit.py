@@ -7,8 +7,8 @@ TALLYD_MONGO names the server (tests/servers/mongo.py).
 
 import time
 
-from harness import EX_TEMPFAIL, dice, dying_at
-from mongocase import LINES_A_BATCH, MongoCase, log, main
+from harness import EX_DATAERR, EX_TEMPFAIL, dice, dying_at
+from mongocase import LINES_A_BATCH, Decimal128, MongoCase, log, main
 from test_expire import KEEP, Expiring
 from test_mongo_expire import config
 from test_mongo_rollup import each_month
@@ -86,6 +86,22 @@ class OfOneImport(Audit):
             path, value = f"{path}.{key}", value[key]
         collection.update_one({"_id": one["_id"]}, {"$inc": {path: 1}})
         return collection, one["_id"], path
+
+    def test_what_is_no_number_is_found(self):
+        """No such count is read as 0."""
+        self.import_lines("a.log")
+        wrong = Decimal128("NaN"), Decimal128("-Infinity"), float("inf"), float("nan")
+        for (kind, member), step in ((("month", "total"), "month"), (("month", "bytes.total"), "month"), (("day", "daily"), "day")):
+            before = self.copy(f"pages.{kind}")
+            self.base[f"pages.{kind}"].update_one({}, {"$set": {member: self.dice.choice(wrong)}}, bypass_document_validation=True)
+            self.tallyd("query", "pages", "--store", self.store, "--measure", "all", "--from", "2026-01-01", "--to", "2026-02-01",
+                        "--step", "month", status=None)
+            failed = self.status == EX_DATAERR and "has a damaged" in self.err
+            self.assertTrue(failed or step == "day", self.err)
+            self.tallyd("verify", "--store-only", "--store", self.store, status=None)
+            self.assertNotEqual(0, self.status)
+            self.put_back(before)
+        self.healthy()
 
     def test_documents_of_others_are_found(self):
         self.import_lines("a.log")

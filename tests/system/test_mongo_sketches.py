@@ -26,6 +26,8 @@ SLOT_OF_MILLIONTH = -318  # the least bucket of a number
 # By layout: the kinds of documents of a histogram, and which buckets each holds.
 KINDS = {"hour": "minute", "day": "hour", "month": "day", "year": "month"}
 REPORTS = {"site": (None, KINDS), "pages": ("path", KINDS), "hours": ("path", KINDS), "moments": (None, {**KINDS, "minute": "second"})}
+# The report `hours` has wider buckets in longer time buckets: as many of SQLite's slots, and documents' indexes.
+WIDER, WIDTHS = "histogram(duration, hour=3, day=1, month=-2)", {"hour": 2, "day": 8, "month": 64}
 SPANS_OF_DISTINCT = ("minute", "hour", "day", "month")
 VISITORS = ", visitors: distinct(host)"
 QUESTIONS = ("all", "p99(latency)", "share(latency <= 0.25)", "count(latency)", "mean(latency)", "hits", "visitors",
@@ -39,7 +41,7 @@ sources: {{a: {{path: a.log, decode: [logfmt]}}}}
 reports:
   site: {{measures: {{hits: count, latency: histogram(duration){VISITORS}}}{keep}}}
   pages: {{by: [path], measures: {{hits: count, latency: histogram(duration){VISITORS}}}{keep}{more}}}
-  hours: {{by: [path], layout: hour, measures: {{latency: histogram(duration), longest: max(duration)}}{keep}}}
+  hours: {{by: [path], layout: hour, measures: {{latency: "{WIDER}", longest: max(duration)}}{keep}}}
 {"  moments: {layout: minute, measures: {latency: histogram(duration)" + VISITORS + "}}" if moments else ""}
 aggregate: {{batch_size: 64KiB, flush: 100ms}}
 store: {{validation: error}}
@@ -68,19 +70,20 @@ def index_of(millionths):
     return index
 
 
-def bucket_of(millionths):
+def bucket_of(millionths, width=1):
     if millionths == 0:
         return "zero"
-    return ("buckets" if millionths > 0 else "negative", index_of(abs(millionths)))
+    return ("buckets" if millionths > 0 else "negative", -(-index_of(abs(millionths)) // width) * width)
 
 
-def recount(events, span, by_path):
+def recount(events, span, by_path, report=None):
     """{(time, path): Counter of buckets, of "count" and "sum"}"""
+    width = WIDTHS.get(span, 1) if report == "hours" else 1
     cells = collections.defaultdict(collections.Counter)
     for at, path, number, _ in events:
         cell = cells[iso(at)[:LENGTHS[SPANS.index(span)]], path if by_path else None]
         if number is not None:
-            cell[bucket_of(number)] += 1
+            cell[bucket_of(number, width)] += 1
             cell["count"] += 1
             cell["sum"] += number
     return {name: {key: value for key, value in cell.items() if value} for name, cell in cells.items()}
@@ -167,7 +170,7 @@ class SketchCase(MongoCase, DaemonCase):
             dimension, kinds = REPORTS[report]
             for kind, finest in kinds.items():
                 with self.subTest(report=report, documents=kind):
-                    expected = recount(events, finest, dimension is not None)
+                    expected = recount(events, finest, dimension is not None, report)
                     self.assertEqual(expected, self.stored(report, kind, dimension))
 
     def verify(self, *files, store=None):
@@ -188,6 +191,8 @@ class SketchCase(MongoCase, DaemonCase):
                 for measure in QUESTIONS for step in ("minute", "hour", "day", "month")]
         said += [self.ask(store, "pages", "--measure", "p99(latency)", *how, span=span)
                  for how in (["--top", "5"], ["--filter", "path=/a", "--step", "hour"], ["--filter", "path=~/.*"])]
+        said += [self.ask(store, "hours", "--measure", measure, *how, span=span)
+                 for measure in ("p90(latency)", "max(latency)") for how in (["--step", "hour"], ["--step", "day"], ["--top", "5"])]
         return said
 
     def assert_same(self, expected, store, **options):
@@ -503,7 +508,7 @@ class Expiry(SketchCase):
                 first = self.base[f"{report}.visitors.{span}"].find_one(sort=[("_id", 1)])
                 self.assertGreaterEqual(first["metadata"]["date"], gone[span])
             stored = self.stored(report, "year", REPORTS[report][0])
-            self.assertEqual(recount(events, "month", REPORTS[report][0] is not None), stored)
+            self.assertEqual(recount(events, "month", REPORTS[report][0] is not None, report), stored)
         begin = now // HOUR * HOUR - 2 * HOUR  # since when minutes are there in both
         for step, since in ("minute", begin), ("hour", now // DAY * DAY - DAY), ("day", now // DAY * DAY - 9 * DAY):
             one, two = (self.ask(store, "pages", "--measure", "p99(latency)", "--step", step, span=(since, self.span[1]))

@@ -3,8 +3,10 @@
 
 import datetime
 import os
+import re
 import tarfile
 
+from harness import EX_CONFIG
 from mongocase import MongoCase, main, proxy
 from test_versions import COUNTED, GOLDEN, SPAN, Versions
 
@@ -45,6 +47,28 @@ class Databases(Versions, MongoCase):
             self.check(store, COUNTED)
             self.count_on(store)
         self.assertEqual(FORMATS[-1], self.base.ledger.find_one()["v"])
+
+    def test_key_of_ids_is_noted(self):
+        """Earlier versions stored no fingerprint of derive.key."""
+        def count(key, **options):
+            self.write("tallyd.yaml", f"derive: {{key: {key}}}\nreports: {{ids: {{by: [host_id]}}}}\n".encode())
+            self.tallyd("import", "-q", "-c", "tallyd.yaml", "--store", self.store, "a.log", **options)
+
+        def definition():
+            return self.base.reports.find_one({"_id": "ids"})["definition"]
+
+        self.read_log()
+        self.write("a.log", b"".join(self.lines[:9]))
+        count("0123456789abcdef")
+        whole = definition()
+        self.assertRegex(whole, r"\ngiven host_id key [0-9a-f]{16}\n$")
+        self.append("a.log", self.lines[9])
+        self.base.reports.update_one({"_id": "ids"}, {"$set": {"definition": re.sub("given.*\n", "", whole)}})
+        count("0123456789abcdef")
+        self.assertEqual(whole, definition())
+        count("fedcba9876543210", status=EX_CONFIG)
+        self.assertIn("generation: 2", self.err)
+        self.tallyd("verify", "-c", "tallyd.yaml", "--store", self.store, "--store-only")
 
     # ---- numbers with fractions, which were millionths before format 4
 

@@ -330,7 +330,14 @@ static void test_buckets_of_a_histogram_are_canonical(void **state)
                                              {"histogram(value", "quotes"},
                                              {"histogram(path, schema=3)", "path"},
                                              {"sum(value, schema=3)", "expected count"},
-                                             {"histogram(value, schema=99999999999)", "schema"}};
+                                             {"histogram(value, schema=99999999999)", "schema"},
+                                             {"histogram(value, day=3, day=2)", "once"},
+                                             {"histogram(value, year=2)", "with \"year=2\""},
+                                             {"histogram(value, minute=2)", "with \"minute=2\""},
+                                             {"histogram(value, hour=5)", "with \"hour=5\""},
+                                             {"histogram(value, schema=2, hour=3)", "at most hour=2: "},
+                                             {"histogram(value, month=3, day=2)", "at most month=2: "},
+                                             {"histogram(value, schema=-4, month=4)", "at most month=-4: "}};
     struct measure m = {0};
     struct err e;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -346,6 +353,40 @@ static void test_buckets_of_a_histogram_are_canonical(void **state)
         assert_int_equal(e.code, EX_CONFIG);
         if (strstr(e.text, refused[i][1]) == NULL)
             fail_msg("%s: %s", refused[i][0], e.text);
+    }
+}
+
+static void test_longer_time_buckets_may_have_wider_buckets(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *canonical;
+        int schemas[SPAN_COUNT];
+    } rows[] = {{"histogram(value)", "histogram(value)", {4, 4, 4, 4, 4}},
+                {"histogram(value, month=2)", "histogram(value, month=2)", {4, 4, 4, 4, 2}},
+                {"histogram(value,zero=1,day=-4,hour=3)",
+                 "histogram(value, hour=3, day=-4, zero=1)",
+                 {4, 4, 3, -4, -4}},
+                {"histogram(value, hour=4, day=4, month=4)", "histogram(value)", {4, 4, 4, 4, 4}},
+                {"histogram(value, schema=2, hour=2, month=1)",
+                 "histogram(value, schema=2, month=1)",
+                 {2, 2, 2, 2, 1}},
+                {"histogram(bytes, month=0, day=1, hour=2, schema=3)",
+                 "histogram(bytes, schema=3, hour=2, day=1, month=0)",
+                 {3, 3, 2, 1, 0}}};
+    struct err e;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        for (int turn = 0; turn < 2; turn++) {
+            struct measure m = {0};
+            assert_true(measure_parse(&m, slice_text(turn == 0 ? rows[i].text : rows[i].canonical), &e));
+            assert_string_equal(m.expression, rows[i].canonical);
+            for (enum span span = SPAN_SECOND; span < SPAN_COUNT; span++) {
+                assert_int_equal(m.layouts[span]->schema, rows[i].schemas[span]);
+                assert_int_equal(measure_width(&m, span), 1 << (HISTOGRAM_SCHEMA - rows[i].schemas[span]));
+                assert_int_equal(measure_widens(&m, span), rows[i].schemas[span] != rows[i].schemas[0]);
+                assert_true(m.layouts[span]->zero == m.layout->zero);
+            }
+        }
     }
 }
 
@@ -416,6 +457,7 @@ int main(void)
         cmocka_unit_test(test_what_cannot_be_taken_out_is_refused),
         cmocka_unit_test(test_dimensions_of_a_distinct_count_are_canonical),
         cmocka_unit_test(test_buckets_of_a_histogram_are_canonical),
+        cmocka_unit_test(test_longer_time_buckets_may_have_wider_buckets),
         cmocka_unit_test(test_texts_of_several_dimensions_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

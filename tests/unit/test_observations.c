@@ -70,11 +70,18 @@ static void compare(struct dice *d, const char *expression, int count, enum span
     }
     observations_sort(&o);
     observations_pack(&o, &m, MINUTE_MS, resolution, from_ms, &pieces);
-    pieces_join(&pieces, kind);
+    pieces_join(&pieces, kind, 1);
+    struct text narrow = {0};
+    struct sketch_work work = {0};
     for (uint32_t series = 0; series < SERIES; series++) {
         for (int64_t minute = from_ms / MINUTE_MS; minute < MINUTES; minute++) {
             text_clear(&packed);
-            sketch_pack(kind, &all[series][minute], &packed);
+            text_clear(&narrow);
+            sketch_pack(kind, &all[series][minute], &narrow);
+            if (kind == SKETCH_HISTOGRAM)
+                assert_true(sketch_widen(text_slice(&narrow), measure_width(&m, resolution), &work, &packed));
+            else
+                text_add(&packed, narrow.ptr, narrow.len);
             found += packed.len > 0;
             assert_true(slice_equal(pieces_find(&pieces, series, minute * MINUTE_MS), text_slice(&packed)));
         }
@@ -83,6 +90,8 @@ static void compare(struct dice *d, const char *expression, int count, enum span
     observations_fini(&o);
     pieces_fini(&pieces);
     text_fini(&packed);
+    text_fini(&narrow);
+    sketch_work_fini(&work);
     arena_fini(&arena);
 }
 
@@ -94,7 +103,9 @@ static void test_packed_by_definition_as_by_the_counting_path(void **state)
                                               "distinct(host)",
                                               "histogram(bytes, schema=-3, zero=7)",
                                               "histogram(value, schema=2)",
-                                              "histogram(value, schema=0, zero=0.25)"};
+                                              "histogram(value, schema=0, zero=0.25)",
+                                              "histogram(value, hour=3, day=-2, zero=0.1)",
+                                              "histogram(bytes, schema=3, day=1)"};
     static const int counts[] = {0, 1, 20, 2000, 3 * DISTINCT_ENTRIES_MAX, 20000};
     struct dice d = dice_new("observations");
     for (size_t i = 0; i < COUNT_OF(expressions); i++) {
@@ -117,14 +128,29 @@ static void test_joined_pieces_are_one_and_damage_stays(void **state)
     pieces_add(&p, 2, 0, slice_of("\x08\x03", 2));
     pieces_add(&p, 2, 0, slice_of("\x08", 1));
     pieces_add(&p, 2, 0, slice_of("\x08\x01", 2));
-    pieces_join(&p, SKETCH_HISTOGRAM);
+    pieces_join(&p, SKETCH_HISTOGRAM, 1);
     assert_int_equal(p.count, 3);
     assert_true(slice_equal(pieces_find(&p, 1, 0), slice_of("\x08\x05", 2)));
     assert_true(slice_equal(pieces_find(&p, 0, 0), slice_of("\x08\x01", 2)));
     assert_int_equal(pieces_find(&p, 1, 1).len, 0);
-    assert_string_equal(packed_text(&m, pieces_find(&p, 2, 0), text), "a damaged sketch");
+    assert_string_equal(packed_text(&m, SPAN_MINUTE, pieces_find(&p, 2, 0), text), "a damaged sketch");
     assert_true(packed_holds(SKETCH_HISTOGRAM, pieces_find(&p, 1, 0), pieces_find(&p, 0, 0)));
     assert_false(packed_holds(SKETCH_HISTOGRAM, pieces_find(&p, 0, 0), pieces_find(&p, 1, 0)));
+    pieces_fini(&p);
+}
+
+static void test_joined_pieces_are_as_wide_as_asked(void **state)
+{
+    (void)state;
+    struct pieces p = {0};
+    pieces_add(&p, 1, 0, slice_of("\x08\x02", 2)); /* 2 in slot 4 */
+    pieces_add(&p, 1, 0, slice_of("\x0a\x03", 2)); /* 3 in slot 5 */
+    pieces_add(&p, 2, 0, slice_of("\x06\x01", 2)); /* 1 in slot 3 */
+    pieces_add(&p, 3, 0, slice_of("\x08", 1));
+    pieces_join(&p, SKETCH_HISTOGRAM, 2); /* slots are odd, as that of one is */
+    assert_true(slice_equal(pieces_find(&p, 1, 0), slice_of("\x0a\x05", 2)));
+    assert_true(slice_equal(pieces_find(&p, 2, 0), slice_of("\x06\x01", 2)));
+    assert_false(packed_holds(SKETCH_HISTOGRAM, pieces_find(&p, 3, 0), pieces_find(&p, 3, 0)));
     pieces_fini(&p);
 }
 
@@ -133,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_packed_by_definition_as_by_the_counting_path),
         cmocka_unit_test(test_joined_pieces_are_one_and_damage_stays),
+        cmocka_unit_test(test_joined_pieces_are_as_wide_as_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

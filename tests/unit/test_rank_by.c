@@ -71,8 +71,8 @@ static void test_values_are_those_of_queries(void **state)
                     continue;
                 assert_true(figure_parse(&f, &r, slice_text(names[by]), &e));
                 assert_int_equal(rank_by_is_amount(by), figure_is_amount(&f, m));
-                const bool is_there = rank_by_value(by, m, columns, &s, &value);
-                assert_int_equal(is_there, figure_value(&f, m, columns, &s, &shown));
+                const bool is_there = rank_by_value(by, m, SPAN_MINUTE, columns, &s, &value);
+                assert_int_equal(is_there, figure_value(&f, m, SPAN_MINUTE, columns, &s, &shown));
                 assert_true(!is_there || value == shown);
                 if (rank_by_quantile(by) >= 0 && count > 0)
                     assert_true(value == quantile_of(m, numbers, count, rank_by_quantile(by)));

@@ -189,6 +189,8 @@ static void test_report_refuses_pieces(void **state)
     assert_string_equal(e.text,
                         "found \"maxx(value)\", expected count; sum, min, max, last, mean or histogram of a "
                         "field with numbers; or distinct of dimensions (did you mean \"max(value)\"?)");
+    assert_false(report_add_measure(&r, slice_text("m"), slice_text("distinct(byte)"), &e));
+    assert_null(strstr(e.text, "distinct(bytes)")); /* which is no dimension */
     static const char *const others[] = {
         "",      "sum",          "sum(",        "sum()",       "(bytes)",     "sum(bytes", "sum (bytes)",
         "COUNT", "count(bytes)", "sum(bytes) ", "mean(Value)", "last(value)x"};
@@ -298,6 +300,36 @@ static void test_report_piece_fields_finds_the_names(void **state)
 }
 
 /* A store's definition stays readable where no source of today has its fields. */
+static void test_definition_of_before_keys_is_the_same_report(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *given, *stored;
+        enum report_likeness likeness;
+    } rows[] = {{"host_id key 0123456789abcdef\n", "given host_id key 0123456789abcdef\n", REPORT_IS_SAME},
+                {"host_id key 0123456789abcdef\n", "", REPORT_WITHOUT_KEY},
+                {"host_id key 0123456789abcdef\n", "given host_id key 0123456789abcdee\n", REPORT_DIFFERS},
+                {"host_id key 0123456789abcdef\n", "given hour_of_day Asia/Tokyo\n", REPORT_DIFFERS},
+                {"host_id key 0123456789abcdef\nhour_of_day Asia/Tokyo\n", "given hour_of_day Asia/Tokyo\n",
+                 REPORT_WITHOUT_KEY},
+                {"host_id key 0123456789abcdef\nhour_of_day Asia/Tokyo\n", "", REPORT_DIFFERS},
+                {"hour_of_day Asia/Tokyo\n", "", REPORT_DIFFERS},
+                {"", "", REPORT_IS_SAME},
+                {"", "given host_id key 0123456789abcdef\n", REPORT_DIFFERS}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char stored[128];
+        struct report r;
+        struct err e;
+        must(report_init(&r, slice_text("ids"), 1, &e), &e);
+        must(report_add_measure(&r, slice_text("n"), slice_text("count"), &e), &e);
+        report_set_given(&r, slice_text(rows[i].given));
+        must(report_finish(&r, &e), &e);
+        snprintf(stored, sizeof stored, "measure n count\n%s", rows[i].stored);
+        assert_int_equal(report_compare(&r, stored), rows[i].likeness);
+        report_fini(&r);
+    }
+}
+
 static void test_report_read_takes_any_field(void **state)
 {
     (void)state;
@@ -388,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_report_definition_reads_back),
         cmocka_unit_test(test_report_piece_fields_finds_the_names),
         cmocka_unit_test(test_report_read_takes_any_field),
+        cmocka_unit_test(test_definition_of_before_keys_is_the_same_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,6 +83,56 @@ static void test_other_buckets(void **state)
     }
 }
 
+/* Numbers that are counted in narrow buckets, and widened by any steps, are as those counted in the wide
+ * ones: before they merge, afterwards, or in between. */
+static void test_widened_buckets_are_those_of_the_schema(void **state)
+{
+    struct dice d = dice_new("widened");
+    struct sketch_work work = {0};
+    (void)state;
+    for (int round = 0; round < 2000; round++) {
+        const int64_t scale = scales[below(&d, 2)], zero = below(&d, 3) == 0 ? dice_roll(&d, 5000) : 0;
+        const int schema = HISTOGRAM_SCHEMA_MIN + (int)below(&d, HISTOGRAM_SCHEMA - HISTOGRAM_SCHEMA_MIN + 1);
+        const int narrower = schema + (int)below(&d, (size_t)(HISTOGRAM_SCHEMA - schema + 1));
+        const struct histogram_layout *narrow = histogram_layout(scale, HISTOGRAM_SCHEMA, zero),
+                                      *middle = histogram_layout(scale, narrower, zero),
+                                      *wide = histogram_layout(scale, schema, zero);
+        struct histogram parts[2] = {0}, expected = {0}, merged = {0};
+        struct text packed[2] = {0}, step = {0}, once = {0}, all = {0}, of_all = {0};
+        struct arena arena;
+        arena_init(&arena, 1 << 12);
+        for (size_t i = 0, count = below(&d, 50); i < count; i++) {
+            const int64_t sign = below(&d, 4) == 0 ? -1 : 1, size = dice_roll(&d, INT64_MAX) >> below(&d, 63);
+            histogram_add(&parts[below(&d, 2)], &arena, histogram_slot(narrow, sign * size), 1);
+            histogram_add(&expected, &arena, histogram_slot(wide, sign * size), 1);
+        }
+        for (int i = 0; i < 2; i++) {
+            histogram_pack(&parts[i], &packed[i]);
+            text_clear(&step);
+            assert_true(sketch_widen(text_slice(&packed[i]), middle->width, &work, &step));
+            assert_true(
+                histogram_merge(&merged, &arena, text_slice(i == 0 ? &step : &packed[i]), wide->width));
+        }
+        histogram_pack(&expected, &once);
+        histogram_pack(&merged, &all);
+        assert_true(slice_equal(text_slice(&all), text_slice(&once)));
+        text_clear(&step);
+        assert_true(
+            sketch_join(SKETCH_HISTOGRAM, text_slice(&packed[0]), text_slice(&packed[1]), &work, &step));
+        assert_true(sketch_widen(text_slice(&step), wide->width, &work, &of_all));
+        assert_true(slice_equal(text_slice(&of_all), text_slice(&once)));
+        for (int i = 0; i < 2; i++)
+            text_fini(&packed[i]);
+        text_fini(&step);
+        text_fini(&once);
+        text_fini(&all);
+        text_fini(&of_all);
+        arena_fini(&arena);
+    }
+    assert_false(sketch_widen(slice_of("\x08", 1), 2, &work, &(struct text){0}));
+    sketch_work_fini(&work);
+}
+
 /* A random number of any size below 2^bits, small ones as often as large ones. */
 static int64_t any_number(struct dice *d, int bits)
 {
@@ -266,7 +316,7 @@ static void scatter(enum sketch_kind kind, size_t count, struct dice *d, bool re
     }
     union sketch sum = {0};
     for (size_t first = below(d, 5), p = 0; p < 5; p++) /* the same without packing them */
-        sketch_unite(kind, &sum, &arena, &parts[(first + p) % 5]);
+        sketch_unite(kind, &sum, &arena, &parts[(first + p) % 5], 1);
     text_clear(&joined);
     sketch_pack(kind, &sum, &joined);
     assert_int_equal(out->len, joined.len);
@@ -469,6 +519,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_number_is_in_its_bucket),
         cmocka_unit_test(test_other_buckets),
+        cmocka_unit_test(test_widened_buckets_are_those_of_the_schema),
         cmocka_unit_test(test_no_number_is_far_from_the_value_of_its_bucket),
         cmocka_unit_test(test_quantiles_are_within_two_percent),
         cmocka_unit_test(test_few_texts_are_counted_exactly),

@@ -26,7 +26,7 @@
 #define BUSY_EVENTS 800 /* of one minute: more texts than a sketch has entries for */
 #define SHARDS      3
 #define REPORTS     2
-#define SKETCHES    4
+#define SKETCHES    5
 #define BUCKETS_MAX 8192
 #define HOST_BYTES  12
 #define BEGIN_MS    INT64_C(1767571200000) /* 2026-01-05 */
@@ -77,11 +77,13 @@ static void must(bool good, const struct err *e)
 
 static void make_report(struct report *r, const char *name, const char *dimension)
 {
-    static const char *const measures[][2] = {{"hits", "count"},
-                                              {"size", "histogram(bytes)"},
-                                              {"latency", "histogram(latency)"},
-                                              {"visitors", "distinct(host)"},
-                                              {"pairs", "distinct(host, path)"}};
+    static const char *const measures[][2] = {
+        {"hits", "count"},
+        {"size", "histogram(bytes)"},
+        {"latency", "histogram(latency)"},
+        {"coarse", "histogram(latency, hour=3, day=1, month=-2, zero=1)"},
+        {"visitors", "distinct(host)"},
+        {"pairs", "distinct(host, path)"}};
     struct err e;
     must(report_init(r, slice_text(name), 1, &e), &e);
     if (dimension != NULL)
@@ -138,8 +140,8 @@ static bool take_sketch(void *context, uint32_t series, int64_t at_ms, size_t sk
     struct state *s = context;
     const struct measure *m = report_sketched(&s->game->reports[s->report], sketch);
     (void)e;
-    assert_true(sketch_merge(measure_sketch_kind(m), &find_bucket(s, series, at_ms)->sketches[sketch],
-                             &s->memory, packed));
+    assert_true(measure_merge_sketch(m, s->span, &find_bucket(s, series, at_ms)->sketches[sketch], &s->memory,
+                                     packed));
     return true;
 }
 
@@ -300,6 +302,12 @@ static void apply(struct game *g, size_t from, size_t to)
     books_fini(&books);
 }
 
+static void say_problem(void *context, const char *problem)
+{
+    (void)context;
+    fail_msg("%s", problem);
+}
+
 static uint64_t play(struct game *g)
 {
     for (size_t i = EVENTS - 1; i > 0; i--) {
@@ -323,6 +331,8 @@ static uint64_t play(struct game *g)
             open_writer(g);
         }
     }
+    struct err e;
+    must(store_check(g->store, say_problem, NULL, &e), &e); /* what is stored is as wide as it is to be */
     const uint64_t hash = hash_of_state(g);
     close_writer(g);
     unlink_store(g->paths[g->here]);

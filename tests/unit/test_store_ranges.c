@@ -145,10 +145,25 @@ static void test_ranges_of_a_batch_are_one(void **state)
     check_pair(w, 3, 3);
 }
 
+static void test_entries_of_builds_end_with_their_numbers(void **state)
+{
+    static const char *const others[] = {"geo.1",        "geo.1.2x",       "geo.1.2.3", "asn.1.2 ",
+                                         "agents.1.abg", "agents.1.ab.cd", "age.1.2",   "agents.x.1"};
+    struct build_stretch s;
+    (void)state;
+    assert_true(build_read("asn.5.70", 9, &s));
+    assert_true(s.kind == BUILD_ASN && s.from == 5 && s.build == 70 && s.to == 9);
+    assert_true(build_read("agents.5.00000000000000ab", 9, &s));
+    assert_true(s.kind == BUILD_AGENTS && s.from == 5 && s.build == 0xab && s.to == 9);
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        assert_false(build_read(others[i], 9, &s));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_ranges_of_a_batch_are_one, world_setup, world_teardown),
+        cmocka_unit_test(test_entries_of_builds_end_with_their_numbers),
     };
     int failed = 0;
     for (size_t i = 0; i < world_kind_count(); i++) {

@@ -2,12 +2,15 @@
  * need not keep the exponent: 200, 2E+2 and 200.0 are the same number. */
 #include "store/mongo/doc/decimal.h"
 
+#include <math.h>
+
 #define EXPONENT_BIAS  6176
 #define EXPONENT_SHIFT 49 /* in the upper half */
 #define EXPONENT_MASK  0x3FFF
 #define SCALE_DIGITS   6 /* EVENT_SCALE is 10^6 */
 #define SIGN           (UINT64_C(1) << 63)
-#define SPECIAL        (UINT64_C(3) << 61) /* infinity, not a number, or a coefficient above the greatest */
+#define SPECIAL        (UINT64_C(3) << 61)  /* infinity, not a number, or a coefficient above the greatest */
+#define INFINITE       (UINT64_C(15) << 59) /* infinity or not a number */
 
 __extension__ typedef unsigned __int128 uint128;
 
@@ -24,6 +27,14 @@ void mongo_append_decimal(bson_t *to, const char *name, int128 number)
                                              (uint64_t)(exponent + EXPONENT_BIAS) << EXPONENT_SHIFT |
                                              (uint64_t)(coefficient >> 64)};
     bson_append_decimal128(to, name, -1, &value);
+}
+
+bool mongo_is_infinite(const bson_iter_t *member)
+{
+    bson_decimal128_t value;
+    if (BSON_ITER_HOLDS_DECIMAL128(member) && bson_iter_decimal128(member, &value))
+        return (value.high & INFINITE) == INFINITE;
+    return BSON_ITER_HOLDS_DOUBLE(member) && !isfinite(bson_iter_double(member));
 }
 
 int128 mongo_decimal(const bson_iter_t *member)

@@ -11,6 +11,8 @@
 #include <bson/bson.h>
 
 void mongo_append_decimal(bson_t *to, const char *name, int128 number);
+/* Is it infinite, or not a number? */
+bool mongo_is_infinite(const bson_iter_t *member);
 /* The number of a member of any type, without what is smaller than the unit; 0: it is none. */
 int128 mongo_decimal(const bson_iter_t *member);
 /* Its whole units of 1, rounded down, saturated at the ends of int64. */

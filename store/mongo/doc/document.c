@@ -252,9 +252,23 @@ static void read_sum(const struct measure *m, const bson_iter_t *value, int64_t 
     }
 }
 
-void mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t *columns)
+/* Is a value infinite or not a number, or one of its members? */
+static bool is_infinite(const bson_iter_t *value)
+{
+    bson_iter_t part;
+    if (!BSON_ITER_HOLDS_DOCUMENT(value))
+        return mongo_is_infinite(value);
+    bool is = false, has_parts = bson_iter_recurse(value, &part);
+    while (!is && has_parts && bson_iter_next(&part))
+        is = mongo_is_infinite(&part);
+    return is;
+}
+
+bool mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t *columns)
 {
     bson_iter_t last;
+    if (is_infinite(value))
+        return false;
     switch (m->kind) {
     case MEASURE_COUNT:
         columns[0] = bson_iter_as_int64(value);
@@ -280,6 +294,7 @@ void mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t
         columns[0] = part_of(value, "count");
         break;
     }
+    return true;
 }
 
 bool mongo_date_of(const bson_t *document, int64_t *date_ms)

@@ -34,7 +34,8 @@ bool mongo_key_of(const struct mongo_store *m, size_t report, const bson_iter_t 
  * the report. */
 void mongo_add_value(bson_t *inc, bson_t *min, bson_t *max, const struct measure *m, bool as_decimal,
                      const char *path, const int64_t *columns);
-/* Reads the columns of a measure from a document, with decimals or without. */
-void mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t *columns);
+/* Reads the columns of a measure from a document, with decimals or without. False: it is damaged: infinite,
+ * or not a number, which no writer writes. */
+bool mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t *columns) MUST_CHECK;
 /* The start of a document's period; false: it has none. */
 bool mongo_date_of(const bson_t *document, int64_t *date_ms);

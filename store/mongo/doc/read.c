@@ -33,6 +33,7 @@ struct reading {
     bson_t options; /* projection of the query */
     struct text key;
     bool is_too_much, has_failed;
+    const struct measure *damaged; /* of a document: a value of it does not decode; NULL: none */
     struct err *e;
 };
 
@@ -47,7 +48,8 @@ static void take_row(struct reading *g, size_t measure, size_t row, const bson_i
         memset(columns, 0, r->column_count * sizeof *columns);
         m->reader.row_is_there[row] = 1;
     }
-    mongo_read_value(&r->measures[measure], value, &columns[r->measures[measure].column]);
+    if (!mongo_read_value(&r->measures[measure], value, &columns[r->measures[measure].column]))
+        g->damaged = &r->measures[measure];
     if (!g->kind->of_sketch)
         return;
     const uint8_t *bytes = NULL;
@@ -81,6 +83,7 @@ static void read_buckets(struct reading *g, const bson_t *document)
     const struct scan *scan = g->scan;
     const struct report *r = &g->m->reports[scan->report];
     const struct mongo_report *more = &g->m->more[scan->report];
+    g->damaged = NULL;
     memset(g->m->reader.row_is_there, 0, mongo_row_count(g->kind, scan->resolution));
     for (size_t i = 0; i < r->measure_count; i++) {
         char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
@@ -128,6 +131,14 @@ static bool find_series(struct reading *g, const bson_t *document, uint32_t *ser
     return true;
 }
 
+static bool fail_damaged(struct reading *g, const struct measure *m, int64_t at_ms)
+{
+    char iso[CIVIL_ISO_BYTES];
+    g->has_failed = true;
+    return err_set(g->e, EX_DATAERR, "%s: %s has a damaged %s at %s: restore it from a backup",
+                   mongo_client_name(g->m->client), g->collection, m->expression, civil_iso(at_ms, iso));
+}
+
 /* Passes the sketch of a row on. False: the caller wants no more, or it is damaged. */
 static bool tell_sketch(struct reading *g, uint32_t series, int64_t at_ms, size_t row)
 {
@@ -135,13 +146,8 @@ static bool tell_sketch(struct reading *g, uint32_t series, int64_t at_ms, size_
     struct mongo_reader *reader = &g->m->reader;
     text_clear(&reader->packed);
     if (!mongo_read_sketch(report_sketched(r, g->sketch), g->sketches[row], &reader->sketches,
-                           &reader->packed)) {
-        char iso[CIVIL_ISO_BYTES];
-        g->has_failed = true;
-        return err_set(g->e, EX_DATAERR, "%s: %s has a damaged %s at %s: restore it from a backup",
-                       mongo_client_name(g->m->client), g->collection,
-                       report_sketched(r, g->sketch)->expression, civil_iso(at_ms, iso));
-    }
+                           &reader->packed))
+        return fail_damaged(g, report_sketched(r, g->sketch), at_ms);
     const struct slice packed = text_slice(&reader->packed);
     g->has_failed = packed.len > 0 && !g->scan->sketch(g->context, series, at_ms, g->sketch, packed, g->e);
     return !g->has_failed;
@@ -176,6 +182,8 @@ static bool see_document(void *context, const bson_t *document)
     if (!mongo_date_of(document, &date_ms) || !find_series(g, document, &series))
         return true;
     read_buckets(g, document);
+    if (g->damaged != NULL)
+        return fail_damaged(g, g->damaged, date_ms);
     for (size_t row = first_row(g, date_ms); row < mongo_row_count(g->kind, scan->resolution); row++) {
         if (!g->m->reader.row_is_there[row] || is_made_ahead(g, &g->m->reader.rows[row * columns]))
             continue;

@@ -6,7 +6,7 @@
  *
  * Buckets  : a key is an index of Prometheus' native histograms: slot - HISTOGRAM_SLOT_OF_ONE. A negative
  *            number has the key of its opposite, in `negative`. A count of 0 is left by lines that were taken
- *            out.
+ *            out. The writer gives each document the buckets of its resolution (measure.h).
  * Entries  : as aggregate/distinct.h says: key and value of an entry are its 26 bits, in hex, and its rank. A
  *            document with entries of many texts, or with both members, is as good as one with registers.
  */

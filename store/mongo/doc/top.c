@@ -62,15 +62,13 @@ static bool read_entry(const struct top_reading *g, const bson_iter_t *entry, in
     bson_iter_t value, count;
     if (!bson_iter_recurse(entry, &value) || !bson_iter_find(&value, "value"))
         return false;
-    if (!measure_has_sketch(m)) {
-        mongo_read_value(m, &value, columns);
-        return measure_value(m, columns, number);
-    }
+    if (!measure_has_sketch(m))
+        return mongo_read_value(m, &value, columns) && measure_value(m, columns, number);
     if (!bson_iter_recurse(entry, &count) || !bson_iter_find(&count, "count"))
         return false;
     columns[measure_column_count(m) - 1] = bson_iter_as_int64(&count);
     *number = mongo_decimal(&value);
-    return true;
+    return !mongo_is_infinite(&value);
 }
 
 /* Reads an entry of the list; false: it is damaged, so the list is not used. `tells`: hand it on. */
@@ -140,10 +138,14 @@ static bool see_total(const struct top_reading *g, const bson_iter_t *total)
         if (!BSON_ITER_HOLDS_DOCUMENT(total))
             return false;
         bson_iter_document(total, &len, &bytes);
-        if (!mongo_merge_sketch(m, slice_of((const char *)bytes, len), &g->total->sketch, g->total->memory))
+        union sketch own;
+        memset(&own, 0, sizeof own);
+        if (!mongo_merge_sketch(m, slice_of((const char *)bytes, len), &own, g->total->memory))
             return false;
+        measure_unite_sketch(m, g->total->longest, &g->total->sketch, g->total->memory, &own);
     }
-    mongo_read_value(m, total, columns);
+    if (!mongo_read_value(m, total, columns))
+        return false;
     measure_merge(m, g->total->columns, columns);
     return true;
 }

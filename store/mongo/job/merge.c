@@ -124,6 +124,7 @@ static bool open_source(struct mongo_merge *g, struct mongo_source *source, stru
 struct row {
     bson_t set;
     bool has_buckets;
+    const struct measure *damaged;   /* a value of it does not decode; NULL: none */
     int64_t sum[REPORT_COLUMNS_MAX]; /* sum of all its buckets */
     bool is_in_sum[REPORT_MEASURES_MAX];
     union sketch sketch; /* of all its buckets */
@@ -194,7 +195,8 @@ static bool add_bucket(struct mongo_merge *g, const bson_t *document, int64_t ms
         bson_iter_t value;
         if (!is_of(g, i) || !mongo_find_member(document, field_from(g, i, ms, field), &value))
             continue;
-        mongo_read_value(measure, &value, own);
+        if (!mongo_read_value(measure, &value, own))
+            row->damaged = measure;
         field_to(g, i, ms, field);
         if (g->of_sketch && !add_sketch(g, &value, row, e))
             return false;
@@ -287,7 +289,13 @@ static bool add_update(struct mongo_merge *g, const struct mongo_source *first, 
         for (; good && is_at[i] && ms < source->to_ms; ms = span_next(resolution, ms))
             good = add_bucket(g, source->document, ms, &row, e);
     }
-    if (good && row.has_buckets) {
+    if (good && row.damaged != NULL) {
+        good =
+            err_set(e, EX_DATAERR,
+                    "%s: %s cannot be made: its months have a damaged %s; `tallyd verify --store-only` says "
+                    "where",
+                    mongo_client_name(g->m->client), g->collection, row.damaged->expression);
+    } else if (good && row.has_buckets) {
         if (g->target->kind == &mongo_week)
             add_sum(g, &row);
         BSON_APPEND_INT64(&row.set, MONGO_ROLL_APPLIED, g->fence);

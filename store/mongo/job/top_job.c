@@ -45,7 +45,7 @@ struct looks {
     size_t count, capacity;
 };
 
-_Static_assert(REPORT_MEASURES_MAX * (RANK_BY_END - 1) <= LISTS_MAX, "a period can be ranked");
+_Static_assert(REPORT_MEASURES_MAX *(RANK_BY_END - 1) <= LISTS_MAX, "a period can be ranked");
 
 struct period {
     struct mongo_top_look what;
@@ -362,7 +362,7 @@ static bool rank_due(struct ranking *r, const struct looks *due)
             first--;
         for (size_t i = first; i < end; i++) {
             r->periods[r->count].what = due->list[i];
-            top_period_init(&r->periods[r->count++].tops, report);
+            top_period_init(&r->periods[r->count++].tops, report, due->list[i].span);
         }
         bool good = rank_periods(r);
         end_periods(r);

@@ -26,9 +26,10 @@ size_t top_period_lists(const struct report *r)
     return count;
 }
 
-void top_period_init(struct top_period *p, const struct report *r)
+void top_period_init(struct top_period *p, const struct report *r, enum span span)
 {
-    *p = (struct top_period){.report = r, .lists = xcalloc(top_period_lists(r), sizeof *p->lists)};
+    *p = (struct top_period){
+        .report = r, .span = span, .lists = xcalloc(top_period_lists(r), sizeof *p->lists)};
     for (size_t i = 1; i < r->measure_count; i++)
         p->first[i] = p->first[i - 1] + lists_of(&r->measures[i - 1]);
     arena_init(&p->memory, MEMORY_BYTES);
@@ -56,7 +57,7 @@ static void rank_series(struct top_period *p, size_t measure, const struct slice
     for (enum rank_by by = 0; by < RANK_BY_END; by++) {
         if (!rank_by_is_of(by, m))
             continue;
-        const bool is_there = rank_by_value(by, m, columns, s, &one.value);
+        const bool is_there = rank_by_value(by, m, p->span, columns, s, &one.value);
         if (!rank_by_is_amount(by) || (is_there && one.value != 0))
             l->series++;
         if (is_there && (!rank_by_is_amount(by) || one.value != 0))
@@ -87,7 +88,7 @@ void top_period_add_sketch(struct top_period *p, size_t sketch, const struct sli
     sum->is_damaged = sum->is_damaged || !mongo_merge_sketch(m, value, &s, sketch_work_ready(work));
     if (sum->is_damaged)
         return;
-    sketch_unite(measure_sketch_kind(m), &sum->sketch, &p->memory, &s);
+    sketch_unite(measure_sketch_kind(m), &sum->sketch, &p->memory, &s, 1);
     measure_merge(m, sum->columns, &values[m->column]);
     rank_series(p, measure, key, &values[m->column], &s);
 }

@@ -21,6 +21,7 @@ struct top_sum {
 
 struct top_period {
     const struct report *report;
+    enum span span;
     struct top_list *lists;            /* by measure, and by figure of it */
     size_t first[REPORT_MEASURES_MAX]; /* by measure: its first list */
     struct top_sum sums[REPORT_MEASURES_MAX];
@@ -29,7 +30,7 @@ struct top_period {
 
 /* The lists that a period of the report has: the figures of all measures. */
 size_t top_period_lists(const struct report *r);
-void top_period_init(struct top_period *p, const struct report *r);
+void top_period_init(struct top_period *p, const struct report *r, enum span span);
 void top_period_fini(struct top_period *p);
 /* Adds a series with all measures without a sketch. `key` NULL: the series `other`. */
 void top_period_add(struct top_period *p, const struct slice *key, const int64_t *values);

@@ -18,7 +18,7 @@ struct writing {
 /* The sum of the cells of a time bucket, of one measure. */
 struct bucket {
     int64_t columns[MEASURE_COLUMNS_MAX];
-    const union sketch *sketch; /* of its only cell, or `merged` */
+    const union sketch *sketch; /* of its only cell, or `merged`, in the buckets of the resolution */
     union sketch merged;
 };
 
@@ -38,21 +38,20 @@ static size_t merge_bucket(const struct writing *w, size_t i, int64_t end_ms, st
     const struct update *u = w->u;
     const struct report *r = &u->m->reports[u->report];
     const uint32_t series = update_series_at(u, i);
-    const enum sketch_kind kind = measure_sketch_kind(w->measure);
     struct arena *arena = sketch_work_ready(&u->m->sorting.sketches);
     memset(b, 0, sizeof *b);
     for (; update_is_within(u, i, w->cell_count, series, end_ms); i++) {
         struct cell *c = update_cell_at(u, i);
         const union sketch *own = report_sketch(r, c, w->sketch);
         merge_columns(w, c, b);
-        if (b->sketch == NULL) {
+        if (b->sketch == NULL && !measure_widens(w->measure, w->kind->finest)) {
             b->sketch = own;
             continue;
         }
-        if (b->sketch != &b->merged)
-            sketch_unite(kind, &b->merged, arena, b->sketch);
+        if (b->sketch != NULL && b->sketch != &b->merged)
+            measure_unite_sketch(w->measure, w->kind->finest, &b->merged, arena, b->sketch);
         b->sketch = &b->merged;
-        sketch_unite(kind, &b->merged, arena, own);
+        measure_unite_sketch(w->measure, w->kind->finest, &b->merged, arena, own);
     }
     return i;
 }
