@@ -41,13 +41,20 @@ static struct store_top top_of(const struct bound *b, enum rank_by by, const str
                               .limit = limit};
 }
 
+static void empty_total(struct top_total *t, struct arena *memory)
+{
+    memset(t, 0, sizeof *t); /* all of the sketch, too */
+    t->memory = memory;
+}
+
 bool cached_ranking_series(const struct bound *b, const struct series_set *set, uint64_t limit,
                            struct top *top, struct top_total *total, struct query_stats *stats, bool *found,
                            struct err *e)
 {
     const struct answer *a = &b->answer;
-    struct top_total all = {.memory = total->memory};
+    struct top_total all;
     enum rank_by by;
+    empty_total(&all, total->memory);
     *found = false;
     if (set->kind != SERIES_ALL || !find_figure(a, &by))
         return true;
@@ -74,8 +81,10 @@ bool cached_ranking_total(const struct bound *b, int64_t from_ms, int64_t to_ms,
 {
     const struct plan plan = plan_sum(report_cell(b->answer.report), from_ms, to_ms);
     struct scan_stats stats = {0};
-    struct top_total all = {.memory = total->memory, .longest = total->longest};
+    struct top_total all;
     enum rank_by by;
+    empty_total(&all, total->memory);
+    all.longest = total->longest;
     *found = find_figure(&b->answer, &by);
     for (size_t i = 0; *found && i < plan.tile_count; i++) {
         const struct store_top what = top_of(b, by, &plan.tiles[i], 0);

@@ -277,9 +277,10 @@ static void log_update(struct mongo_merge *g, const struct mongo_source *first, 
  * these months on to their next document. */
 static bool add_update(struct mongo_merge *g, const struct mongo_source *first, struct err *e)
 {
-    struct row row = {.has_buckets = false};
+    struct row row;
     enum span resolution = g->target->kind->finest;
     bool good = true, is_at[MONGO_SOURCES_MAX] = {false};
+    memset(&row, 0, sizeof row); /* all of its sketch, too */
     bson_init(&row.set);
     (void)sketch_work_ready(&g->work);
     for (size_t i = 0; good && i < g->count; i++) {

@@ -28,8 +28,10 @@ size_t top_period_lists(const struct report *r)
 
 void top_period_init(struct top_period *p, const struct report *r, enum span span)
 {
-    *p = (struct top_period){
-        .report = r, .span = span, .lists = xcalloc(top_period_lists(r), sizeof *p->lists)};
+    memset(p, 0, sizeof *p); /* all of the sketches, too */
+    p->report = r;
+    p->span = span;
+    p->lists = xcalloc(top_period_lists(r), sizeof *p->lists);
     for (size_t i = 1; i < r->measure_count; i++)
         p->first[i] = p->first[i - 1] + lists_of(&r->measures[i - 1]);
     arena_init(&p->memory, MEMORY_BYTES);
