@@ -11,6 +11,7 @@
 #include "ingest/decode/msgpack.h"
 #include "ingest/decode/otlp.h"
 #include "ingest/decode/record_text.h"
+#include "ingest/decode/remote_write.h"
 #include "ingest/decode/schema_step.h"
 #include "ingest/decode/syslog.h"
 #include "ingest/decode/text_step.h"
@@ -43,6 +44,7 @@ struct chain {
     bool is_last_line;                        /* no line, or message of OTLP, comes behind that one */
     struct schema_step *schema;               /* NULL: no step needs schemas */
     struct otlp *otlp;                        /* NULL: the first step does not read it */
+    struct remote_write *remote;              /* NULL: the only step does not read it */
     struct text_step *text;                   /* NULL: the last step does not find named parts */
     enum decode_step_kind kinds[DECODE_STEPS_MAX];
     struct level levels[DECODE_STEPS_MAX];
@@ -69,6 +71,12 @@ static bool is_of_otlp(const struct chain *c, const struct origin *o)
     return o->kind == ORIGIN_TAG && c->otlp != NULL && c->kinds[c->decode->step_count - 1] != STEP_METRIC;
 }
 
+/* Is it a label? */
+static bool is_of_remote(const struct chain *c, const struct origin *o)
+{
+    return o->kind == ORIGIN_TAG && c->remote != NULL;
+}
+
 /* Adds fields in the order of enum field, so that explicit fields override derived ones
  * (chain_field_put()). */
 static void add_additions(struct chain *c, struct json_step *innermost)
@@ -82,6 +90,8 @@ static void add_additions(struct chain *c, struct json_step *innermost)
             a->origin = *o;
             if (is_of_otlp(c, o))
                 a->path = otlp_add_tag(c->otlp, o->text);
+            else if (is_of_remote(c, o))
+                a->path = remote_write_add_tag(c->remote, o->text);
             else if (is_of_json(o->kind))
                 a->path = json_step_add(innermost, c->decode, o);
         }
@@ -142,6 +152,8 @@ struct chain *chain_new(const struct decode *d, size_t line_max)
         c->otlp = otlp_new(d, line_max, &c->memory);
         c->json[0] = json_step_new(d, 0, CHAIN_DEPTH_MAX);
     }
+    if (c->kinds[0] == STEP_REMOTE_WRITE)
+        c->remote = remote_write_new(d, line_max, &c->memory);
     add_additions(c, innermost);
     c->innermost = innermost;
     c->derived = derived_new(d->derive, decode_fields(d), &c->memory);
@@ -166,6 +178,7 @@ void chain_free(struct chain *c)
     text_step_free(c->text);
     metric_line_free(c->values);
     otlp_free(c->otlp);
+    remote_write_free(c->remote);
     derived_free(c->derived);
     arena_fini(&c->memory);
     free(c);
@@ -218,6 +231,8 @@ void chain_start(struct chain *c, const struct record *r)
         metric_line_reset(c->values);
     if (c->otlp != NULL)
         otlp_reset(c->otlp);
+    if (c->remote != NULL)
+        remote_write_reset(c->remote);
 }
 
 size_t chain_step(const struct chain *c)
@@ -272,7 +287,7 @@ static enum chain_result refuse(struct reject *why, enum reject_reason reason, s
 /* The origin's column in the text of the event; 1 if the text is not the JSON that has the origin. */
 static size_t column_of_addition(const struct chain *c, const struct addition *a)
 {
-    bool is_here = is_of_json(a->origin.kind) && c->innermost == c->json[c->depth];
+    bool is_here = is_of_json(a->origin.kind) && c->innermost != NULL && c->innermost == c->json[c->depth];
     return is_here ? json_step_column(c->innermost, a->path) : 1;
 }
 
@@ -295,9 +310,10 @@ static enum chain_result add_fields(struct chain *c, struct event *ev, struct re
         const struct addition *a = &c->additions[i];
         struct slice text = a->text;
         bool of_json = is_of_json(a->origin.kind), is_plain = false;
-        if (is_of_otlp(c, &a->origin) ? !otlp_tag(c->otlp, a->path, &text)
-            : of_json                 ? !json_step_text(c->innermost, a->path, &c->memory, &text, &is_plain)
-                                      : text.ptr == NULL)
+        if (is_of_otlp(c, &a->origin)     ? !otlp_tag(c->otlp, a->path, &text)
+            : is_of_remote(c, &a->origin) ? !remote_write_tag(c->remote, a->path, &text)
+            : of_json ? !json_step_text(c->innermost, a->path, &c->memory, &text, &is_plain)
+                      : text.ptr == NULL)
             continue;
         enum reject_reason reason = chain_field_put(ev, a->origin.field, text, is_plain);
         if (reason != REJECT_COUNT)
@@ -532,6 +548,33 @@ static enum chain_result next_otlp(struct chain *c, struct level *l, struct even
     return CHAIN_END;
 }
 
+/* The text of the level becomes the message, unpacked. */
+static enum chain_result next_remote(struct chain *c, struct level *l, struct event *ev, struct reject *why,
+                                     struct slice *bytes)
+{
+    if (!remote_write_has_begun(c->remote)) {
+        *bytes = slice_of(l->p, (size_t)(l->end - l->p));
+        l->is_done = true;
+        if (bytes->len == 0)
+            return refuse(why, REJECT_EMPTY, 1);
+        bool good = remote_write_begin(c->remote, bytes, why);
+        level_start(l, *bytes);
+        l->is_done = !good;
+        if (!good)
+            return CHAIN_REJECT;
+    }
+    switch (remote_write_next(c->remote, ev, why, bytes)) {
+    case REMOTE_EVENT:
+        return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
+    case REMOTE_REJECT:
+        return CHAIN_REJECT;
+    case REMOTE_END:
+        l->is_done = true;
+        break;
+    }
+    return CHAIN_END;
+}
+
 static enum chain_result refuse_tombstone(struct chain *c, struct reject *why, struct slice *bytes)
 {
     c->is_tombstone = false;
@@ -577,6 +620,9 @@ static enum chain_result next_of_any(struct chain *c, struct event *ev, struct r
             break;
         case STEP_OTLP:
             what = next_otlp(c, l, ev, why, bytes);
+            break;
+        case STEP_REMOTE_WRITE:
+            what = next_remote(c, l, ev, why, bytes);
             break;
         case STEP_JSON_STRING:
         case STEP_JSON:
