@@ -92,24 +92,24 @@ def unpacked(data):
 
 # ---- messages
 
+def side_of(counts, spans, deltas, floats=None):
+    """Spans and counts of {index: count}; floats: the field of counts that are floats."""
+    before, last, runs, values = None, 0, [], []
+    for index in sorted(counts):
+        if before is None or index != before + 1:
+            runs.append([index - (0 if before is None else before + 1), 0])
+        runs[-1][1] += 1
+        before = index
+        values.append(struct.pack("<d", counts[index]) if floats else varint(zigzag(counts[index] - last)))
+        last = counts[index]
+    out = b"".join(part(spans, integer(1, zigzag(offset)) + integer(2, length)) for offset, length in runs)
+    return out + (part(floats or deltas, b"".join(values)) if values else b"")
+
+
 def sides(histogram, is_float):
     """The fields of both sides; histogram: {"positive": {index: count}, "negative": …}."""
-    out = b""
-    for name, spans, deltas, floats in ("negative", 8, 9, 10), ("positive", 11, 12, 13):
-        counts, before, last, runs = histogram.get(name, {}), None, 0, []
-        for index in sorted(counts):
-            if before is None or index != before + 1:
-                runs.append([index - (0 if before is None else before + 1), 0])
-            runs[-1][1] += 1
-            before = index
-        values = []
-        for index in sorted(counts):
-            values.append(struct.pack("<d", counts[index]) if is_float else varint(zigzag(counts[index] - last)))
-            last = counts[index]
-        out += b"".join(part(spans, integer(1, zigzag(offset)) + integer(2, length)) for offset, length in runs)
-        if values:
-            out += part(floats if is_float else deltas, b"".join(values))
-    return out
+    return b"".join(side_of(histogram.get(name, {}), spans, deltas, is_float and floats)
+                    for name, spans, deltas, floats in (("negative", 8, 9, 10), ("positive", 11, 12, 13)))
 
 
 def histogram(at_ms, schema, zeros=0, total=0.0, count=None, hint=GAUGE_HINT, is_float=False, custom=(), **buckets):
@@ -153,7 +153,56 @@ def request_2(series):
     return b"".join(part(4, symbol) for symbol in symbols) + rows
 
 
-# ---- a server to which Prometheus sends
+# ---- a target that Prometheus scrapes, and a server to which it sends
+
+class Target:
+    """Answers each scrape with the same metrics, in the one format that has native histograms: {name: (type, [(labels, metric)])}."""
+
+    COUNTER, GAUGE, HISTOGRAM, GAUGE_HISTOGRAM = 0, 1, 4, 5
+
+    def __init__(self, families):
+        self.scrapes = 0
+        body = b""
+        for name, (kind, metrics) in families.items():
+            rows = b"".join(part(4, b"".join(part(1, part(1, key) + part(2, text)) for key, text in labels.items()) + metric)
+                            for labels, metric in metrics)
+            family = part(1, name) + part(2, "A metric.") + integer(3, kind) + rows
+            body += varint(len(family)) + family
+        target = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+                target.scrapes += 1
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    @staticmethod
+    def value(kind, number):
+        return part({Target.COUNTER: 3, Target.GAUGE: 2}[kind], varint(1 << 3 | 1) + struct.pack("<d", number))
+
+    @staticmethod
+    def histogram(schema, zeros, total, **buckets):
+        """As client_model has it: the fields of spans and deltas are two less or more than in remote write."""
+        count = zeros + sum(sum(side.values()) for side in buckets.values())
+        out = integer(1, count) + double(2, total) + integer(5, zigzag(schema)) + double(6, 1e-128) + integer(7, zeros)
+        for name, spans, deltas in ("negative", 9, 10), ("positive", 12, 13):
+            out += side_of(buckets.get(name, {}), spans, deltas)
+        return part(7, out)
+
 
 class Receiver:
     """Keeps the bodies that are posted to `url`."""

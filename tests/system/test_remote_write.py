@@ -4,12 +4,8 @@ levels, and totals are rejects. The judge made the messages, so it knows their b
 the judge is. The seed is printed; TALLYD_SEED repeats a run."""
 
 import collections
-import http.server
 import json
 import math
-import re
-import sqlite3
-import threading
 import time
 import unittest
 import urllib.parse
@@ -167,9 +163,9 @@ class RemoteWrite(KafkaCase):
         with urllib.request.urlopen(f"http://{address}{path}", timeout=TIMEOUT_S) as reply:
             return json.loads(reply.read())
 
-    def native(self, report):
-        """{path: (count, sum, {bucket: count})} of the whole day."""
-        words = urllib.parse.urlencode({"query": f"increase({report}:latency[1d])", "time": f"{SPAN[1]}T00:00:00Z"})
+    def native(self, report, until=f"{SPAN[1]}T00:00:00Z"):
+        """{path: (count, sum, {bucket: count})} of the whole day before."""
+        words = urllib.parse.urlencode({"query": f"increase({report}:latency[1d])", "time": until})
         found = {}
         for series in self.fetch(f"/prometheus/api/v1/query?{words}")["data"]["result"]:
             histogram, buckets = series["histogram"][1], {}
@@ -234,6 +230,63 @@ class RemoteWrite(KafkaCase):
 
     def test_deltas_by_configuration(self):
         self.run_judged("[{remote_write: deltas}]", True)
+
+    def test_messages_of_a_real_prometheus(self):
+        """It scrapes a target that says the same each time, until the target ends; then it sends stale markers. Histograms of gauges are
+        deltas by configuration: their numbers are counted once for each scrape. Totals stay rejects."""
+        positive, negative, target = {-40: 7, -39: 1, 3: 2, 90: 10**6}, {5: 3}, rw.Target
+        state = target.histogram(3, 2, 12.5, positive=positive, negative=negative)
+        scraped = target({"took": (target.GAUGE_HISTOGRAM, [({"path": path}, state) for path in PATHS]),
+                          "spent": (target.HISTOGRAM, [({"path": "/a"}, state)]),
+                          "hits_total": (target.COUNTER, [({}, target.value(target.COUNTER, 7))]),
+                          "level": (target.GAUGE, [({"path": "/a"}, target.value(target.GAUGE, -2.25))])})
+        receiver = rw.Receiver()
+        self.addCleanup(receiver.stop)
+        self.write("prometheus.yml", f"""
+global: {{scrape_interval: 250ms}}
+scrape_configs: [{{job_name: a, static_configs: [{{targets: ["{scraped.address}"]}}], metric_relabel_configs: [
+  {{source_labels: [__name__], regex: "scrape_.*", action: drop}}]}}]
+remote_write: [{{url: "{receiver.url}", send_native_histograms: true, queue_config: {{batch_send_deadline: 100ms}}, metadata_config: {{send_interval: 1s}}}}]
+""".encode())
+        try:
+            server = prometheus.Prometheus(self.path("prometheus"))
+            self.addCleanup(server.stop)
+            server.start(self.path("prometheus.yml"), "--enable-feature=native-histograms")
+        except Missing as error:
+            self.skipTest(str(error))
+
+        def wait(good):
+            end = time.monotonic() + TIMEOUT_S
+            while not good():
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.1)
+
+        def markers():
+            return sum(rw.unpacked(body).count(rw.STALE) for _, body in receiver.bodies)
+
+        wait(lambda: scraped.scrapes >= 5 and len(receiver.bodies) > 3)
+        scraped.stop()
+        wait(lambda: markers() >= 6)
+        server.stop()
+        scrapes, topic = scraped.scrapes, self.new_topic(2)
+        self.assertEqual({"0.1.0"}, {headers["X-Prometheus-Remote-Write-Version"] for headers, _ in receiver.bodies})
+        self.send(topic, [body for _, body in receiver.bodies])
+        self.configure({topic: "decode: [{remote_write: deltas}]"}, REPORTS)
+        self.run_daemon()
+        source = f"kafka:{topic}"
+        self.wait_for(lambda: self.book(source, "rejected.stale"), lambda found: found >= markers() - 1)
+        counts = {("buckets", index): n for index, n in slots_of({i - 1: n for i, n in positive.items()}, 3).items()} | \
+                 {("negative", index): n for index, n in slots_of({i - 1: n for i, n in negative.items()}, 3).items()} | {"zero": 2}
+        expected = {key: n * scrapes for key, n in counts.items() if n}
+        said = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
+        for path, (count, total, buckets) in self.native("pages", said).items():
+            self.assertEqual((scrapes * (2 + sum(positive.values()) + 3), scrapes * 12.5), (count, total), path)
+            self.assertEqual(expected, buckets)
+        self.assertEqual({*PATHS}, {*self.native("pages", said)})
+        self.assertGreaterEqual(self.book(source, "rejected.cumulative"), scrapes)  # of the histogram of totals
+        self.stop()
+        self.check_books()
+        self.verify()
 
 
 if __name__ == "__main__":
