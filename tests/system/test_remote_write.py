@@ -11,7 +11,7 @@ import unittest
 import urllib.parse
 import urllib.request
 
-from harness import EX_CONFIG, EX_USAGE, TIMEOUT_S, dice, draw_death, failpoints
+from harness import EX_CONFIG, EX_DATAERR, EX_USAGE, TIMEOUT_S, dice, draw_death, failpoints
 from kafkacase import KafkaCase, main
 from test_otlp_histograms import slots_of
 
@@ -230,6 +230,26 @@ class RemoteWrite(KafkaCase):
 
     def test_deltas_by_configuration(self):
         self.run_judged("[{remote_write: deltas}]", True)
+
+    def test_one_message_is_explained(self):
+        """Places are those in the unpacked message. Lines are none."""
+        message = rw.request_2([({"__name__": "took", "__temporality__": "delta", "path": "/a\n"}, [], [rw.histogram(BEGIN_MS, 3, 2, 5.5)], rw.UNKNOWN),
+                                ({"__name__": "a_total"}, [rw.sample(BEGIN_MS, 1.0)], [], rw.UNKNOWN)])
+        self.configure({"prometheus": "decode: remote_write"}, REPORTS, name="explain.yaml")
+        for form in message, rw.packed(message):
+            self.write("message", form)
+            said = self.tallyd("explain", "-c", "explain.yaml", "--json", "--source", "prometheus", "--file", "message", status=EX_DATAERR).splitlines()
+            event, reject = map(json.loads, said)
+            fields = {field["name"]: field for field in event["fields"]}
+            self.assertEqual(("took", "/a\n", 5.5), (fields["name"]["value"], fields["path"]["value"], fields["value"]["number"]))
+            at = message.index(b"/a\n")
+            self.assertEqual((at + 1, at + 3), (fields["path"]["from"], fields["path"]["to"]))
+            self.assertEqual("cumulative", reject["reason"])
+        self.tallyd("explain", "--decode", "remote_write", "x", status=EX_USAGE)
+        self.assertIn("a line is no message of it", self.err)
+        self.write("files.yaml", b"sources: {a: {path: a.log, decode: remote_write}}")
+        self.tallyd("check", "-c", "files.yaml", status=EX_CONFIG)
+        self.assertIn("type: kafka only", self.err)
 
     def test_messages_of_a_real_prometheus(self):
         """It scrapes a target that says the same each time, until the target ends; then it sends stale markers. Histograms of gauges are
