@@ -1,64 +1,15 @@
 #include "ingest/decode/chain.h"
 
-#include "base/arena.h"
 #include "base/civil.h"
 #include "base/mem.h"
 #include "ingest/decode/chain_field.h"
-#include "ingest/decode/format_run.h"
-#include "ingest/decode/json_step.h"
-#include "ingest/decode/level.h"
-#include "ingest/decode/metric_line.h"
-#include "ingest/decode/msgpack.h"
-#include "ingest/decode/otlp.h"
+#include "ingest/decode/chain_internal.h"
 #include "ingest/decode/record_text.h"
-#include "ingest/decode/remote_write.h"
-#include "ingest/decode/schema_step.h"
-#include "ingest/decode/syslog.h"
-#include "ingest/decode/text_step.h"
 #include "ingest/derive/hide.h"
 
 #include <stdlib.h>
 
 #define MEMORY_CHUNK_BYTES 65536
-
-/* A field that the configuration adds to the event of the last step. */
-struct addition {
-    struct origin origin;
-    size_t path;       /* for a pointer or tag: its path in the innermost JSON, or the number of otlp.h */
-    struct slice text; /* for other origins: the record's text; ptr NULL: none */
-};
-
-struct chain {
-    struct decoder with_more; /* first: a struct chain is this decoder */
-    const struct decode *decode;
-    const struct constants *constants; /* NULL: none */
-    struct derived *derived;           /* NULL: no field is made of others */
-    size_t line_max;
-    struct clf clf;
-    struct format_run format;
-    struct decoder *line;                     /* the decoder of a STEP_LINE: `clf` or `format` */
-    struct json_step *json[DECODE_STEPS_MAX]; /* NULL: the step does not read JSON */
-    const struct json_step *innermost;        /* the last entry of `json`; NULL: none */
-    struct metric_line *values;               /* NULL: the last step has no metric values */
-    struct slice values_line;                 /* the line that they are of */
-    bool is_last_line;                        /* no line, or message of OTLP, comes behind that one */
-    struct schema_step *schema;               /* NULL: no step needs schemas */
-    struct otlp *otlp;                        /* NULL: the first step does not read it */
-    struct remote_write *remote;              /* NULL: the only step does not read it */
-    struct text_step *text;                   /* NULL: the last step does not find named parts */
-    enum decode_step_kind kinds[DECODE_STEPS_MAX];
-    struct level levels[DECODE_STEPS_MAX];
-    size_t depth;      /* index of the level being read */
-    bool needs_finish; /* do events need finish_event()? */
-    const struct record *record;
-    bool is_tombstone;
-    bool is_record_hidden; /* are these the record's, for chain_hide()? */
-    struct slice hidden_key, hidden_value;
-    bool is_record_known; /* do the additions have this record's texts? */
-    struct addition additions[DECODE_FIELDS_MAX];
-    size_t addition_count;
-    struct arena memory;
-};
 
 static bool is_of_json(enum origin_kind kind)
 {
@@ -278,12 +229,6 @@ void chain_flush(struct chain *c)
         derived_flush(c->derived);
 }
 
-static enum chain_result refuse(struct reject *why, enum reject_reason reason, size_t column)
-{
-    *why = (struct reject){reason, column};
-    return CHAIN_REJECT;
-}
-
 /* The origin's column in the text of the event; 1 if the text is not the JSON that has the origin. */
 static size_t column_of_addition(const struct chain *c, const struct addition *a)
 {
@@ -317,7 +262,7 @@ static enum chain_result add_fields(struct chain *c, struct event *ev, struct re
             continue;
         enum reject_reason reason = chain_field_put(ev, a->origin.field, text, is_plain);
         if (reason != REJECT_COUNT)
-            return refuse(why, reason, column_of_addition(c, a));
+            return chain_refuse(why, reason, column_of_addition(c, a));
     }
     return CHAIN_EVENT;
 }
@@ -329,9 +274,9 @@ static __attribute__((noinline)) enum chain_result finish_event(struct chain *c,
 {
     if (c->decode->time_is_brokers) {
         if (c->record->timestamp_ms < 0)
-            return refuse(why, REJECT_MEMBER, 1);
+            return chain_refuse(why, REJECT_MEMBER, 1);
         if (c->record->timestamp_ms >= CIVIL_END_MS)
-            return refuse(why, REJECT_TIME_RANGE, 1);
+            return chain_refuse(why, REJECT_TIME_RANGE, 1);
         ev->at_ms = c->record->timestamp_ms;
     }
     if (c->addition_count > 0 && add_fields(c, ev, why) != CHAIN_EVENT)
@@ -345,7 +290,7 @@ static inline enum chain_result next_event_line(struct chain *c, struct level *l
 {
     struct slice line = *bytes = level_take_line(l);
     if (UNLIKELY(line.len > c->line_max))
-        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+        return chain_refuse(why, REJECT_TOO_LONG, c->line_max + 1);
     ev->literal = ev->numeric = 0;
     if (!decoder_decode(c->line, line, ev, why))
         return CHAIN_REJECT;
@@ -359,9 +304,9 @@ static enum chain_result next_event_parts(struct chain *c, struct level *l, stru
     bool too_long = line.len > c->line_max;
     bool is_directive = c->kinds[c->depth] == STEP_W3C && text_step_heed(c->text, line, too_long);
     if (too_long)
-        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+        return chain_refuse(why, REJECT_TOO_LONG, c->line_max + 1);
     if (is_directive && l->is_done && forgets_directives(c) && text_step_has_idle_names(c->text))
-        return refuse(why, REJECT_FIELDS, 1); /* the next records would be read by the wrong names */
+        return chain_refuse(why, REJECT_FIELDS, 1); /* the next records would be read by the wrong names */
     if (is_directive)
         return CHAIN_DIRECTIVE;
     if (!text_step_event(c->text, line, &c->memory, ev, why))
@@ -377,7 +322,7 @@ static enum chain_result next_event_values(struct chain *c, struct level *l, str
         *bytes = c->values_line = level_take_line(l);
         c->is_last_line = l->is_done;
         if (bytes->len > c->line_max)
-            return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+            return chain_refuse(why, REJECT_TOO_LONG, c->line_max + 1);
         if (!metric_line_begin(c->values, *bytes, c->record, &c->memory, why))
             return CHAIN_REJECT;
     }
@@ -389,71 +334,11 @@ static enum chain_result next_event_values(struct chain *c, struct level *l, str
     return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
 }
 
-static void go_inside(struct chain *c, struct slice text)
-{
-    c->depth++;
-    level_start(&c->levels[c->depth], text);
-}
-
-/* CHAIN_END: the text is unwrapped, the next step goes on with it. */
-static enum chain_result unwrap_syslog(struct chain *c, struct level *l, struct reject *why,
-                                       struct slice *bytes)
-{
-    const char *at;
-    struct slice line = *bytes = level_take_line(l), text;
-    if (line.len > c->line_max)
-        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
-    if (line.len == 0)
-        return refuse(why, REJECT_EMPTY, 1);
-    if (!syslog_parse(line, &text, &at))
-        return refuse(why, REJECT_SYSLOG, (size_t)(at - line.ptr) + 1);
-    go_inside(c, text);
-    return CHAIN_END;
-}
-
-/* Writes the next value as JSON. CHAIN_END: the next step goes on with it. */
-static enum chain_result unwrap_msgpack(struct chain *c, struct level *l, struct reject *why,
-                                        struct slice *bytes)
-{
-    struct slice json;
-    const char *at, *end;
-    *bytes = slice_of(l->p, (size_t)(l->end - l->p));
-    l->is_done = true;
-    if (bytes->len == 0)
-        return refuse(why, REJECT_EMPTY, 1);
-    if (bytes->len > c->line_max)
-        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
-    end = msgpack_to_json(*bytes, &c->memory, &json, &at);
-    if (end == NULL)
-        return refuse(why, REJECT_MSGPACK, (size_t)(at - bytes->ptr) + 1);
-    l->p = end;
-    l->is_done = end == l->end;
-    go_inside(c, json);
-    return CHAIN_END;
-}
-
-/* Writes the message as JSON, by its schema. CHAIN_END: the next step goes on with it. */
-static enum chain_result unwrap_schema(struct chain *c, struct level *l, struct reject *why,
-                                       struct slice *bytes)
-{
-    struct slice json;
-    *bytes = c->record->value;
-    l->is_done = true;
-    if (bytes->len == 0)
-        return refuse(why, REJECT_EMPTY, 1);
-    if (bytes->len > c->line_max)
-        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
-    if (!schema_step_unwrap(c->schema, c->record, &c->memory, &json, why))
-        return CHAIN_REJECT;
-    go_inside(c, json);
-    return CHAIN_END;
-}
-
 static enum chain_result refuse_json(struct level *l, const char *start, const char *at,
                                      enum json_result result, struct reject *why, struct slice *bytes)
 {
     *bytes = slice_of(start, (size_t)(level_skip_broken(l, at) - start));
-    return refuse(why, result == JSON_DEEP ? REJECT_JSON_DEPTH : REJECT_JSON, (size_t)(at - start) + 1);
+    return chain_refuse(why, result == JSON_DEEP ? REJECT_JSON_DEPTH : REJECT_JSON, (size_t)(at - start) + 1);
 }
 
 /* Takes the next value of JSON. CHAIN_EVENT: *bytes is it; CHAIN_END: there is none, go on. */
@@ -467,7 +352,7 @@ static inline enum chain_result take_value(struct chain *c, struct level *l, str
         if (broken)
             return refuse_json(l, start, l->p, JSON_BAD, why, bytes);
         *bytes = slice_of(start, (size_t)(l->end - start));
-        return l->is_done && !l->has_begun ? refuse(why, REJECT_EMPTY, 1) : CHAIN_END;
+        return l->is_done && !l->has_begun ? chain_refuse(why, REJECT_EMPTY, 1) : CHAIN_END;
     }
     start = l->p;
     enum json_result result = json_step_read(js, slice_of(start, (size_t)(l->end - start)), &at);
@@ -489,7 +374,7 @@ static enum chain_result next_value(struct chain *c, struct level *l, struct eve
     if (UNLIKELY(what != CHAIN_EVENT))
         return what;
     if (bytes->len > c->line_max)
-        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+        return chain_refuse(why, REJECT_TOO_LONG, c->line_max + 1);
     if (js->kind != STEP_JSON_STRING) {
         if (!json_step_event(js, c->record, &c->memory, ev, why))
             return CHAIN_REJECT;
@@ -498,7 +383,7 @@ static enum chain_result next_value(struct chain *c, struct level *l, struct eve
     struct slice text;
     if (!json_step_unwrap(js, &c->memory, &text, why))
         return CHAIN_REJECT;
-    go_inside(c, text);
+    chain_go_inside(c, text);
     return CHAIN_END;
 }
 
@@ -516,7 +401,7 @@ static enum chain_result begin_otlp(struct chain *c, struct level *l, struct rej
     if (what != CHAIN_EVENT)
         return what;
     if (bytes->len == 0)
-        return refuse(why, REJECT_EMPTY, 1);
+        return chain_refuse(why, REJECT_EMPTY, 1);
     if (!(is_json ? otlp_begin_json : otlp_begin)(c->otlp, *bytes, c->record, why))
         return CHAIN_REJECT;
     l->is_done = false;
@@ -537,7 +422,7 @@ static enum chain_result next_otlp(struct chain *c, struct level *l, struct even
     case OTLP_EVENT:
         return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
     case OTLP_TEXT:
-        go_inside(c, text);
+        chain_go_inside(c, text);
         break;
     case OTLP_REJECT:
         return CHAIN_REJECT;
@@ -556,7 +441,7 @@ static enum chain_result next_remote(struct chain *c, struct level *l, struct ev
         *bytes = slice_of(l->p, (size_t)(l->end - l->p));
         l->is_done = true;
         if (bytes->len == 0)
-            return refuse(why, REJECT_EMPTY, 1);
+            return chain_refuse(why, REJECT_EMPTY, 1);
         bool good = remote_write_begin(c->remote, bytes, why);
         level_start(l, *bytes);
         l->is_done = !good;
@@ -579,7 +464,7 @@ static enum chain_result refuse_tombstone(struct chain *c, struct reject *why, s
 {
     c->is_tombstone = false;
     *bytes = slice_of("", 0);
-    return refuse(why, REJECT_TOMBSTONE, 1);
+    return chain_refuse(why, REJECT_TOMBSTONE, 1);
 }
 
 static enum chain_result next_of_any(struct chain *c, struct event *ev, struct reject *why,
@@ -609,14 +494,14 @@ static enum chain_result next_of_any(struct chain *c, struct event *ev, struct r
         case STEP_STATSD:
             return next_event_values(c, l, ev, why, bytes);
         case STEP_SYSLOG:
-            what = unwrap_syslog(c, l, why, bytes);
+            what = chain_unwrap_syslog(c, l, why, bytes);
             break;
         case STEP_MSGPACK:
-            what = unwrap_msgpack(c, l, why, bytes);
+            what = chain_unwrap_msgpack(c, l, why, bytes);
             break;
         case STEP_AVRO:
         case STEP_PROTOBUF:
-            what = unwrap_schema(c, l, why, bytes);
+            what = chain_unwrap_schema(c, l, why, bytes);
             break;
         case STEP_OTLP:
             what = next_otlp(c, l, ev, why, bytes);

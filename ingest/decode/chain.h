@@ -22,6 +22,7 @@
  */
 #pragma once
 
+#include "ingest/decode/chain_result.h"
 #include "ingest/decode/constants.h"
 #include "ingest/decode/decode.h"
 #include "ingest/decode/decoder.h"
@@ -29,8 +30,6 @@
 #include "ingest/record.h"
 
 #define CHAIN_DEPTH_MAX 64
-
-enum chain_result { CHAIN_EVENT, CHAIN_REJECT, CHAIN_DIRECTIVE, CHAIN_END };
 
 struct chain;
 

@@ -8,7 +8,6 @@
 #include "ingest/decode/line_regex.h"
 #include "ingest/decode/parts.h"
 #include "ingest/decode/preset.h"
-#include "ingest/decode/remote_write.h"
 #include "ingest/decode/w3c.h"
 
 #include <stdio.h>
@@ -219,7 +218,8 @@ static bool part_names_of(enum decode_step_kind kind, struct slice parts, struct
     if (kind == STEP_W3C)
         return w3c_names_are_good(parts, false, e);
     if (kind == STEP_REMOTE_WRITE)
-        return remote_write_takes(parts) || refuse(e, parts, "remote_write, or remote_write: deltas", NULL);
+        return slice_is(parts, DECODE_DELTAS) ||
+               refuse(e, parts, "remote_write, or remote_write: deltas", NULL);
     bool good = kind == STEP_REGEX ? line_regex_names(parts, names, e) : csv_names(parts, names, &count, e);
     return good || err_prefix(e, "%s", named_steps[kind]);
 }

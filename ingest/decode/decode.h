@@ -28,9 +28,9 @@
  *           makes events; at most DECODE_STEPS_MAX together; none means [auto]. As the last step, otlp makes
  *           events, too.
  * Fields  : NAME: ORIGIN. NAME is a field of event.h, or becomes an own field. ORIGIN is a JSON pointer (into
- *           the innermost JSON), tag:NAME (of a metric, an attribute of otlp, or a label of
- *           remote_write), header:NAME, key, topic, partition or timestamp. It adds a field to the event of the last step; if the origin has a
- *           text, it replaces the event's field.
+ *           the innermost JSON), tag:NAME (of a metric, an attribute of otlp, or a label of remote_write),
+ *           header:NAME, key, topic, partition or timestamp. It adds a field to the event of the last step;
+ *           if the origin has a text, it replaces the event's field.
  *           `timestamp` is in seconds, "1286721442.000".
  * Constant: a field that is the same in all events of a file (constants.h), such as the `vhost` in its name.
  *           It must be a built-in field that is just a text, or an own field, and have no origin here.
@@ -57,6 +57,7 @@
 #include "ingest/event.h"
 #include "ingest/schema/registry.h"
 
+#define DECODE_DELTAS       "deltas" /* the text of {remote_write: deltas} */
 #define DECODE_STEPS_MAX    4
 #define DECODE_FIELDS_MAX   FIELD_MAX
 #define DECODE_ORIGIN_BYTES 128  /* bytes of one origin's text, with its NUL */

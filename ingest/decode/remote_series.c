@@ -3,7 +3,6 @@
 #include "base/check.h"
 #include "base/protobuf.h"
 #include "ingest/decode/chain_field.h"
-#include "ingest/decode/remote_write.h"
 
 #include <strings.h>
 
@@ -58,7 +57,7 @@ static bool note_reserved(struct remote_series *s, struct slice name, struct sli
 static enum reject_reason note_label(struct reading *r, struct slice name, struct slice text)
 {
     enum field f;
-    if (name.len > REMOTE_WRITE_TEXT_MAX || text.len > REMOTE_WRITE_TEXT_MAX)
+    if (name.len > REMOTE_TEXT_MAX || text.len > REMOTE_TEXT_MAX)
         return REJECT_TOO_LONG;
     if (text.len == 0)
         return REJECT_COUNT;

@@ -6,6 +6,11 @@
 
 #include "ingest/decode/decode.h"
 #include "ingest/event.h"
+#include "ingest/reject.h"
+
+/* A longer name or text of a label makes its series a reject: many series of 2.0 may have the same text, and
+ * each looks at all of it. */
+#define REMOTE_TEXT_MAX 2048
 
 /* The numbers are those of metadata. */
 enum remote_type {

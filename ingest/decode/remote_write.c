@@ -20,7 +20,6 @@ enum { MESSAGE_SERIES = 1, MESSAGE_METADATA = 3, MESSAGE_SYMBOLS = 4, MESSAGE_SE
 enum { SAMPLE_VALUE = 1, SAMPLE_TIME = 2 };
 
 #define STALE_BITS   0x7ff0000000000002 /* Prometheus' NaN for a series that has ended */
-#define DELTAS       "deltas"
 /* The names of the parts of histograms, beside the bytes of a message. */
 #define NAMES_GROWTH 8
 
@@ -54,11 +53,6 @@ struct remote_write {
     struct text scratch;
 };
 
-bool remote_write_takes(struct slice text)
-{
-    return slice_is(text, DELTAS);
-}
-
 /* The known own field of this name; FIELD_MAX: there is none, or something else fills it. */
 static enum field own_field(const struct decode *d, const char *name)
 {
@@ -71,7 +65,7 @@ struct remote_write *remote_write_new(const struct decode *d, size_t line_max, s
     struct remote_write *w = xcalloc(1, sizeof *w);
     w->memory = memory;
     w->line_max = line_max;
-    w->are_deltas = slice_is(slice_text(d->parts), DELTAS);
+    w->are_deltas = slice_is(slice_text(d->parts), DECODE_DELTAS);
     w->needs_no_time = d->time_is_brokers;
     w->labels.fields = DECODE_TAG_FIELDS;
     for (int i = FIELD_COUNT; i < FIELD_MAX; i++)

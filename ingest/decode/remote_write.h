@@ -16,8 +16,8 @@
  *           without a type and histograms with the reset hint GAUGE are deltas: so Prometheus sends those of
  *           OpenTelemetry that it took in as they were.
  * Skipped : exemplars and metadata are neither events nor rejects. A stale marker is a reject (`stale`).
- * Limits  : a message over line_max, or over REMOTE_WRITE_UNPACKED_LINES times that unpacked, and a label with
- *           a text over REMOTE_WRITE_TEXT_MAX are rejects.
+ * Limits  : a message over line_max, or over REMOTE_WRITE_UNPACKED_LINES times that unpacked, and a label
+ *           with a text over REMOTE_TEXT_MAX (remote_series.h) are rejects.
  * Owner   : texts are slices of the unpacked message, or of the arena, which takes at most
  *           REMOTE_WRITE_GROWTH times line_max for a message.
  * Threads : one at a time.
@@ -30,16 +30,12 @@
 #include "ingest/reject.h"
 
 #define REMOTE_WRITE_UNPACKED_LINES 8
-#define REMOTE_WRITE_TEXT_MAX       2048 /* since many series of 2.0 may have one text, each looks at it again */
 /* Unpacked bytes; beside 8 of them, the smallest histogram that is not empty takes 112. */
 #define REMOTE_WRITE_GROWTH         (REMOTE_WRITE_UNPACKED_LINES * (1 + 14))
 
 enum remote_result { REMOTE_EVENT, REMOTE_REJECT, REMOTE_END };
 
 struct remote_write;
-
-/* Is this the text of a step, behind its name? */
-bool remote_write_takes(struct slice text);
 
 /* Both are borrowed. Pre: snappy_load(). */
 struct remote_write *remote_write_new(const struct decode *d, size_t line_max, struct arena *memory);

@@ -1,5 +1,5 @@
-/* Any bytes as a message of Prometheus' remote write, packed by Snappy or not; also its labels by name, deltas
- * by configuration, and the broker's time. Not timed: a message of N bytes makes up to 22 N / 4 results. */
+/* Any bytes as a message of Prometheus' remote write, packed by Snappy or not; also its labels by name,
+ * deltas by configuration, and the broker's time. Not timed: N bytes make up to 22 N / 4 results. */
 #include "base/snappy.h"
 #include "ingest/event.h"
 #include "tests/fuzz/fuzz.h"

@@ -263,9 +263,8 @@ static void test_a_value_of_many_numbers_is_a_document(void **state)
 static void test_buckets_with_gaps_are_named_by_index(void **state)
 {
     const struct raw all = {.kind = RAW_ALL};
-    const struct distribution many = {.count = 131,
-                                      .scale = 8,
-                                      .sides = {{-300, slice_of("\x00\x02\xd4\x02\x81\x01", 6), true}}};
+    const struct distribution many = {
+        .count = 131, .scale = 8, .sides = {{-300, slice_of("\x00\x02\xd4\x02\x81\x01", 6), true}}};
     struct event ev = {.order = record_order(1, 0), .distribution = &many};
     (void)state;
     put(&ev, FIELD_VALUE, "1");
