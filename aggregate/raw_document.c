@@ -108,15 +108,27 @@ static void end_document(struct text *out, size_t begun)
     memcpy(out->ptr + begun, &little, sizeof little);
 }
 
-static void add_side(struct text *out, const char *name, const struct distribution_side *side)
+/* The counts of a side, by index. */
+static void add_sparse_counts(struct text *out, const struct distribution_side *side)
 {
-    const uint8_t *p = (const uint8_t *)side->counts.ptr, *to;
+    struct distribution_walk w = distribution_walk(side);
+    char name[INDEX_BYTES];
+    int64_t index;
+    uint64_t count;
+    const size_t counts = begin_document(out, BSON_DOCUMENT, "bucket_counts");
+    while (distribution_next(&w, &index, &count)) {
+        snprintf(name, sizeof name, "%" PRId32, (int32_t)index);
+        add_whole(out, name, count);
+    }
+    end_document(out, counts);
+}
+
+/* The counts of a side, from its offset on. */
+static void add_counts(struct text *out, const struct distribution_side *side)
+{
+    const uint8_t *p = (const uint8_t *)side->counts.ptr, *to = p + side->counts.len;
     char index[INDEX_BYTES];
     uint64_t count;
-    if (side->counts.len == 0)
-        return;
-    to = p + side->counts.len;
-    const size_t all = begin_document(out, BSON_DOCUMENT, name);
     add_name(out, BSON_INT, "offset");
     add_int(out, (uint32_t)side->offset);
     const size_t counts = begin_document(out, BSON_ARRAY, "bucket_counts");
@@ -125,6 +137,14 @@ static void add_side(struct text *out, const char *name, const struct distributi
         add_whole(out, index, count);
     }
     end_document(out, counts);
+}
+
+static void add_side(struct text *out, const char *name, const struct distribution_side *side)
+{
+    if (side->counts.len == 0)
+        return;
+    const size_t all = begin_document(out, BSON_DOCUMENT, name);
+    (side->has_gaps ? add_sparse_counts : add_counts)(out, side);
     end_document(out, all);
 }
 

@@ -18,7 +18,8 @@
  *           never cut.
  * Many    : a value that stands for many numbers is a document with the names of OTLP: { count, sum, min,
  *           max, scale, zero_count, positive: { offset, bucket_counts }, negative }, without those that it
- *           does not have.
+ *           does not have. Of one with gaps, bucket_counts is a document { "-3": 12, "17": 5 } by index, and
+ *           there is no offset.
  * Limits  : offsets below 2^45, as for record_order() (record.h).
  */
 #pragma once

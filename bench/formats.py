@@ -1,6 +1,6 @@
 """make bench-formats: the instructions that a line takes by formats of Apache, compiled, beside the built-in combined format; writes
 a part of bench/RESULTS.md. Each line is decoded and coalesced into the two built-in reports. Beside it, the instructions of an
-event of OTLP, decoded alone."""
+event of OTLP and of remote write, decoded alone."""
 
 import argparse
 import itertools
@@ -13,6 +13,9 @@ import sys
 
 import measure
 import tallyd as tallyd_module
+
+sys.path.insert(0, os.path.join(measure.ROOT, "tests", "servers"))
+import remotewrite  # noqa: E402 (found only now)
 
 NAME = "bench-formats"
 COMBINED = '%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i"'
@@ -67,16 +70,35 @@ def otlp_messages():
                 {"logRecords": [in_json] * MESSAGE_RECORDS}]}]}, separators=(",", ":")).encode()}
 
 
-def measure_otlp(ta, arguments, work):
-    rows = [["a log's record of OTLP, ten attributes", "bytes", "instructions to decode it"]]
-    for name, message in otlp_messages().items():
-        measure.say(NAME, f"OTLP in {name}")
+def remote_messages():
+    """Messages of Prometheus' remote write, packed: gauges with ten labels, and native histograms of 40 buckets with one more."""
+    gauges, histograms = [], []
+    for number in range(MESSAGE_RECORDS):
+        labels = {"__name__": "process_resident_memory_bytes", "cluster": "fra-1", "container": "app", "endpoint": "http",
+                  "instance": f"10.0.0.{number}:9100", "job": "node", "namespace": "default", "node": f"node-{number % 40}",
+                  "pod": f"app-7d9c5b-{number:05}", "region": "eu"}
+        at_ms = AT_NS // 10**6 + number
+        gauges.append((labels, [remotewrite.sample(at_ms, 10**6 * number + 0.5)], [], remotewrite.GAUGE))
+        counts = {index: 1 + index * number % 9 for index in range(-20, 20)}
+        histograms.append(({**labels, "__temporality__": "delta"}, [], [remotewrite.histogram(at_ms, 3, 1, 5.25, positive=counts)],
+                           remotewrite.UNKNOWN))
+    return {"a sample of remote write 1.0, ten labels": remotewrite.packed(remotewrite.request_1(gauges)),
+            "the same of 2.0": remotewrite.packed(remotewrite.request_2(gauges)),
+            "a native histogram of 2.0, 40 buckets": remotewrite.packed(remotewrite.request_2(histograms))}
+
+
+def measure_messages(ta, arguments, work):
+    rows = [["an event of a message", "bytes", "instructions to decode it"]]
+    messages = [(f"a log's record of OTLP, ten attributes, in {name}", "otlp", message) for name, message in otlp_messages().items()]
+    messages += [(name, "remote_write", message) for name, message in remote_messages().items()]
+    for name, step, message in messages:
+        measure.say(NAME, name)
         path = os.path.join(work, "message")
         with open(path, "wb") as out:
             out.write(message)
         events = arguments.hot_lines // 10 // MESSAGE_RECORDS * MESSAGE_RECORDS
-        found = ta.instructions_per_message_event(work, events, "otlp", path)
-        rows.append([f"in {name}", f"{len(message) // MESSAGE_RECORDS}", f"{found:,.0f}"])
+        found = ta.instructions_per_message_event(work, events, step, path)
+        rows.append([name, f"{len(message) // MESSAGE_RECORDS}", f"{found:,.0f}"])
     return rows
 
 
@@ -112,7 +134,7 @@ def run_all(arguments, work):
         rows.append([name, f"{found:,.0f}", f"{found / first:.2f} ×", verdict])
     valgrind = measure.first_line("valgrind", "--version").removeprefix("valgrind-")
     machine = measure.about(work, ("valgrind", valgrind))
-    return wrong, f"\n{measure.table(rows)}\n\n{measure.table(measure_otlp(ta, arguments, work))}\n\n## Machine\n\n{machine}\n"
+    return wrong, f"\n{measure.table(rows)}\n\n{measure.table(measure_messages(ta, arguments, work))}\n\n## Machine\n\n{machine}\n"
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     struct decode d;
     enum field f;
     if (argc != 3 && argc != 4) {
-        fprintf(stderr, "usage: bench_json json|metric|combined|otlp EVENTS [FILE]\n");
+        fprintf(stderr, "usage: bench_json json|metric|combined|otlp|remote_write EVENTS [FILE]\n");
         return EX_USAGE;
     }
     decode_init(&d);

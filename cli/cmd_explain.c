@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/explain.h"
 #include "cli/first_lines.h"
@@ -6,6 +7,7 @@
 #include "daemon/setup.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,7 +20,7 @@ static const char usage[] =
     "that read it, each field with its value and its columns, and which report counts it as which series. "
     "Of a\n"
     "line that is rejected it shows the column, the reason, and the format that would fit. Nothing is\n"
-    "counted.\n"
+    "counted. For a source of Prometheus' remote write, the input is one message.\n"
     "\n"
     "  -f, --file FILE    the first lines of a file: plain, gzip, zstd, bzip2 or xz\n"
     "  -n, --lines N      how many lines (default: 10 of a FILE, all of standard input)\n"
@@ -95,6 +97,24 @@ static bool explain_next(void *context, struct slice line, size_t number)
     return good;
 }
 
+/* A file of one message, or standard input. */
+static bool explain_message(struct lines *ls, const char *path, size_t line_max)
+{
+    char *bytes = xmalloc(line_max + 1); /* one more shows that it is too long */
+    size_t len = 0;
+    ssize_t n = -1;
+    int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && len <= line_max && (n = read(fd, bytes + len, line_max + 1 - len)) > 0)
+        len += (size_t)n;
+    bool good =
+        n >= 0 || err_set(&ls->e, fd < 0 ? EX_NOINPUT : EX_IOERR, "%.200s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    good = good && explain_next(ls, slice_of(bytes, len), 1);
+    free(bytes);
+    return good;
+}
+
 static int explain_all(const struct arguments *args, const struct config *c)
 {
     struct constants constants = {0};
@@ -120,6 +140,8 @@ static int explain_all(const struct arguments *args, const struct config *c)
     bool good;
     if (args->line != NULL) {
         good = explain_next(&ls, slice_text(args->line), 1);
+    } else if (ls.explain.decode->steps[0].kind == STEP_REMOTE_WRITE) {
+        good = explain_message(&ls, args->file != NULL ? args->file : "-", (size_t)c->limits.line_max);
     } else {
         size_t count = args->lines > 0 ? args->lines : args->file != NULL ? FILE_LINES : SIZE_MAX;
         good = first_lines(args->file != NULL ? args->file : "-", (size_t)c->limits.line_max, count,

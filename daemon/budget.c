@@ -5,6 +5,7 @@
 #include "daemon/service/service.h"
 #include "daemon/setup.h"
 #include "ingest/decode/json_write.h"
+#include "ingest/decode/remote_write.h"
 #include "ingest/derive/derived.h"
 #include "store/mongo/mongo.h"
 #include "store/mongo/writer/crowd.h"
@@ -42,13 +43,17 @@ static int64_t backfill_bytes(const struct config *c)
     return (int64_t)most;
 }
 
-/* The JSON of a message, as it is written and as the next step reads it, in each topic's chain. */
-static int64_t schema_bytes(const struct config *c)
+/* The JSON of a message, as it is written and as the next step reads it; or an unpacked message of remote
+ * write and its events, in each topic's chain. */
+static int64_t message_bytes(const struct config *c)
 {
     int64_t bytes = 0;
     for (size_t i = 0; i < c->source_count; i++) {
-        if (decode_needs_schema(&c->sources[i].decode))
+        const struct decode *d = &c->sources[i].decode;
+        if (decode_needs_schema(d))
             bytes += 2 * JSON_WRITE_GROWTH * c->limits.line_max;
+        if (d->step_count > 0 && d->steps[0].kind == STEP_REMOTE_WRITE)
+            bytes += REMOTE_WRITE_GROWTH * c->limits.line_max;
     }
     return bytes;
 }
@@ -70,7 +75,7 @@ struct budget budget_of(const struct config *c)
     /* A block, and each reader's rest; and a record's text without escapes. */
     b.input_bytes = topic_threads * c->limits.line_max + files * (c->limits.line_max + INPUT_BYTES) +
                     (files + (files > 0)) * ((int64_t)READER_BLOCK_BYTES + c->limits.line_max);
-    b.input_bytes += topic_threads * schema_bytes(c);
+    b.input_bytes += topic_threads * message_bytes(c);
     b.derived_bytes = (topic_threads * topics + files) * (int64_t)derived_bytes_max(&c->derive);
     if (has_topics)
         b.queue_bytes = topic_threads * (c->kafka.queue_bytes + queue_overshoot(c));

@@ -182,7 +182,7 @@ bool setup_parse_source(const char *text, const char *time, struct decode *d, st
     }
     if ((time[0] != '\0' && !decode_set_time(d, slice_text(time), e)) || !decode_finish(d, e))
         return false;
-    return !decode_needs_schema(d) ||
+    return (!decode_needs_schema(d) && d->steps[0].kind != STEP_REMOTE_WRITE) ||
            err_set(e, EX_USAGE,
                    "found %s, expected it in the configuration of a topic: a line is no message of it",
                    decode_binary_name(d));

@@ -21,7 +21,8 @@
     X(AGENT, "agent", "expected the user agent in double quotes")                                            \
     X(UNTERMINATED, "unterminated", "a double quote is never closed")                                        \
     X(TRAILING, "trailing", "unexpected text after the last field")                                          \
-    X(TOO_LONG, "too_long", "the line is longer than limits.line_max")                                       \
+    X(TOO_LONG, "too_long",                                                                                  \
+      "the line is longer than limits.line_max, or a packed message than 8 times that, unpacked")            \
     X(FUTURE, "future", "the time is further in the future than limits.future_max")                          \
     X(TOMBSTONE, "tombstone", "the message has no value")                                                    \
     X(SYSLOG, "syslog", "expected a syslog header, as <34>1 2003-10-11T22:14:15Z host app - - - text")       \
@@ -41,11 +42,17 @@
     X(MSGPACK, "msgpack", "expected a value of MessagePack, not nested too deeply, with strings as keys")    \
     X(OTLP, "otlp", "expected logs or metrics of OTLP, in protobuf or JSON")                                 \
     X(CUMULATIVE, "cumulative", "it is a total since a start: have the exporter or collector send deltas")   \
+    X(REMOTE_WRITE, "remote_write", "expected a request of Prometheus' remote write, 1.0 or 2.0")            \
+    X(GAUGE_HISTOGRAM, "gauge_histogram",                                                                    \
+      "it is the state of a gauge histogram: states are not added up; if they are deltas, set decode: "      \
+      "[{remote_write: deltas}]")                                                                            \
+    X(STALE, "stale", "it is a stale marker: its series has ended or was not scraped")                       \
     X(SCHEMA, "schema", "expected a message of a schema registry: a byte 0, and the schema's id in 4 bytes") \
     X(SCHEMA_KIND, "schema_kind", "its schema is of another kind than the step of decode reads")             \
     X(AVRO, "avro", "the bytes do not fit the Avro schema of the message")                                   \
     X(PROTOBUF, "protobuf", "the bytes do not fit the Protobuf schema of the message")                       \
-    X(INEXACT, "inexact", "it cannot be counted exactly: it is sampled, or relative to an earlier value")    \
+    X(INEXACT, "inexact",                                                                                    \
+      "it cannot be counted exactly: it is sampled, relative to an earlier value, or has a part of a count") \
     X(MATCH_LIMIT, "match_limit", "the regular expression of decode takes too many steps for the line")      \
     X(FORMAT, "format", "the line does not fit the format here")
 

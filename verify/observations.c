@@ -178,8 +178,11 @@ void observations_add_many(struct observations *s, struct observation one, const
     for (int side = 0; side < DISTRIBUTION_SIDES; side++) {
         const struct slice counts = d->sides[side].counts;
         const uint8_t *p = (const uint8_t *)counts.ptr, *end = counts.len > 0 ? p + counts.len : p;
-        uint64_t count = 0;
+        uint64_t count = 0, gap = 0;
         for (int64_t index = d->sides[side].offset; p < end; index++) {
+            if (d->sides[side].has_gaps)
+                p = varint_get(p, end, &gap);
+            index += (int64_t)gap;
             p = varint_get(p, end, &count);
             if (count > 0)
                 add_bucket(s, one, m, index, (int64_t)count, d->scale, side == DISTRIBUTION_ABOVE_0 ? 1 : -1);

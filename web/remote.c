@@ -1,7 +1,7 @@
 #include "web/remote.h"
 
+#include "base/snappy.h"
 #include "prom/remote_read.h"
-#include "web/snappy.h"
 
 #include <sysexits.h>
 

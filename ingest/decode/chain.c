@@ -1,62 +1,15 @@
 #include "ingest/decode/chain.h"
 
-#include "base/arena.h"
 #include "base/civil.h"
 #include "base/mem.h"
 #include "ingest/decode/chain_field.h"
-#include "ingest/decode/format_run.h"
-#include "ingest/decode/json_step.h"
-#include "ingest/decode/level.h"
-#include "ingest/decode/metric_line.h"
-#include "ingest/decode/msgpack.h"
-#include "ingest/decode/otlp.h"
+#include "ingest/decode/chain_internal.h"
 #include "ingest/decode/record_text.h"
-#include "ingest/decode/schema_step.h"
-#include "ingest/decode/syslog.h"
-#include "ingest/decode/text_step.h"
 #include "ingest/derive/hide.h"
 
 #include <stdlib.h>
 
 #define MEMORY_CHUNK_BYTES 65536
-
-/* A field that the configuration adds to the event of the last step. */
-struct addition {
-    struct origin origin;
-    size_t path;       /* for a pointer or tag: its path in the innermost JSON, or the number of otlp.h */
-    struct slice text; /* for other origins: the record's text; ptr NULL: none */
-};
-
-struct chain {
-    struct decoder with_more; /* first: a struct chain is this decoder */
-    const struct decode *decode;
-    const struct constants *constants; /* NULL: none */
-    struct derived *derived;           /* NULL: no field is made of others */
-    size_t line_max;
-    struct clf clf;
-    struct format_run format;
-    struct decoder *line;                     /* the decoder of a STEP_LINE: `clf` or `format` */
-    struct json_step *json[DECODE_STEPS_MAX]; /* NULL: the step does not read JSON */
-    const struct json_step *innermost;        /* the last entry of `json`; NULL: none */
-    struct metric_line *values;               /* NULL: the last step has no metric values */
-    struct slice values_line;                 /* the line that they are of */
-    bool is_last_line;                        /* no line, or message of OTLP, comes behind that one */
-    struct schema_step *schema;               /* NULL: no step needs schemas */
-    struct otlp *otlp;                        /* NULL: the first step does not read it */
-    struct text_step *text;                   /* NULL: the last step does not find named parts */
-    enum decode_step_kind kinds[DECODE_STEPS_MAX];
-    struct level levels[DECODE_STEPS_MAX];
-    size_t depth;      /* index of the level being read */
-    bool needs_finish; /* do events need finish_event()? */
-    const struct record *record;
-    bool is_tombstone;
-    bool is_record_hidden; /* are these the record's, for chain_hide()? */
-    struct slice hidden_key, hidden_value;
-    bool is_record_known; /* do the additions have this record's texts? */
-    struct addition additions[DECODE_FIELDS_MAX];
-    size_t addition_count;
-    struct arena memory;
-};
 
 static bool is_of_json(enum origin_kind kind)
 {
@@ -67,6 +20,12 @@ static bool is_of_json(enum origin_kind kind)
 static bool is_of_otlp(const struct chain *c, const struct origin *o)
 {
     return o->kind == ORIGIN_TAG && c->otlp != NULL && c->kinds[c->decode->step_count - 1] != STEP_METRIC;
+}
+
+/* Is it a label? */
+static bool is_of_remote(const struct chain *c, const struct origin *o)
+{
+    return o->kind == ORIGIN_TAG && c->remote != NULL;
 }
 
 /* Adds fields in the order of enum field, so that explicit fields override derived ones
@@ -82,6 +41,8 @@ static void add_additions(struct chain *c, struct json_step *innermost)
             a->origin = *o;
             if (is_of_otlp(c, o))
                 a->path = otlp_add_tag(c->otlp, o->text);
+            else if (is_of_remote(c, o))
+                a->path = remote_write_add_tag(c->remote, o->text);
             else if (is_of_json(o->kind))
                 a->path = json_step_add(innermost, c->decode, o);
         }
@@ -142,6 +103,8 @@ struct chain *chain_new(const struct decode *d, size_t line_max)
         c->otlp = otlp_new(d, line_max, &c->memory);
         c->json[0] = json_step_new(d, 0, CHAIN_DEPTH_MAX);
     }
+    if (c->kinds[0] == STEP_REMOTE_WRITE)
+        c->remote = remote_write_new(d, line_max, &c->memory);
     add_additions(c, innermost);
     c->innermost = innermost;
     c->derived = derived_new(d->derive, decode_fields(d), &c->memory);
@@ -166,6 +129,7 @@ void chain_free(struct chain *c)
     text_step_free(c->text);
     metric_line_free(c->values);
     otlp_free(c->otlp);
+    remote_write_free(c->remote);
     derived_free(c->derived);
     arena_fini(&c->memory);
     free(c);
@@ -218,6 +182,8 @@ void chain_start(struct chain *c, const struct record *r)
         metric_line_reset(c->values);
     if (c->otlp != NULL)
         otlp_reset(c->otlp);
+    if (c->remote != NULL)
+        remote_write_reset(c->remote);
 }
 
 size_t chain_step(const struct chain *c)
@@ -263,16 +229,10 @@ void chain_flush(struct chain *c)
         derived_flush(c->derived);
 }
 
-static enum chain_result refuse(struct reject *why, enum reject_reason reason, size_t column)
-{
-    *why = (struct reject){reason, column};
-    return CHAIN_REJECT;
-}
-
 /* The origin's column in the text of the event; 1 if the text is not the JSON that has the origin. */
 static size_t column_of_addition(const struct chain *c, const struct addition *a)
 {
-    bool is_here = is_of_json(a->origin.kind) && c->innermost == c->json[c->depth];
+    bool is_here = is_of_json(a->origin.kind) && c->innermost != NULL && c->innermost == c->json[c->depth];
     return is_here ? json_step_column(c->innermost, a->path) : 1;
 }
 
@@ -295,13 +255,14 @@ static enum chain_result add_fields(struct chain *c, struct event *ev, struct re
         const struct addition *a = &c->additions[i];
         struct slice text = a->text;
         bool of_json = is_of_json(a->origin.kind), is_plain = false;
-        if (is_of_otlp(c, &a->origin) ? !otlp_tag(c->otlp, a->path, &text)
-            : of_json                 ? !json_step_text(c->innermost, a->path, &c->memory, &text, &is_plain)
-                                      : text.ptr == NULL)
+        if (is_of_otlp(c, &a->origin)     ? !otlp_tag(c->otlp, a->path, &text)
+            : is_of_remote(c, &a->origin) ? !remote_write_tag(c->remote, a->path, &text)
+            : of_json ? !json_step_text(c->innermost, a->path, &c->memory, &text, &is_plain)
+                      : text.ptr == NULL)
             continue;
         enum reject_reason reason = chain_field_put(ev, a->origin.field, text, is_plain);
         if (reason != REJECT_COUNT)
-            return refuse(why, reason, column_of_addition(c, a));
+            return chain_refuse(why, reason, column_of_addition(c, a));
     }
     return CHAIN_EVENT;
 }
@@ -313,9 +274,9 @@ static __attribute__((noinline)) enum chain_result finish_event(struct chain *c,
 {
     if (c->decode->time_is_brokers) {
         if (c->record->timestamp_ms < 0)
-            return refuse(why, REJECT_MEMBER, 1);
+            return chain_refuse(why, REJECT_MEMBER, 1);
         if (c->record->timestamp_ms >= CIVIL_END_MS)
-            return refuse(why, REJECT_TIME_RANGE, 1);
+            return chain_refuse(why, REJECT_TIME_RANGE, 1);
         ev->at_ms = c->record->timestamp_ms;
     }
     if (c->addition_count > 0 && add_fields(c, ev, why) != CHAIN_EVENT)
@@ -329,7 +290,7 @@ static inline enum chain_result next_event_line(struct chain *c, struct level *l
 {
     struct slice line = *bytes = level_take_line(l);
     if (UNLIKELY(line.len > c->line_max))
-        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+        return chain_refuse(why, REJECT_TOO_LONG, c->line_max + 1);
     ev->literal = ev->numeric = 0;
     if (!decoder_decode(c->line, line, ev, why))
         return CHAIN_REJECT;
@@ -343,9 +304,9 @@ static enum chain_result next_event_parts(struct chain *c, struct level *l, stru
     bool too_long = line.len > c->line_max;
     bool is_directive = c->kinds[c->depth] == STEP_W3C && text_step_heed(c->text, line, too_long);
     if (too_long)
-        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+        return chain_refuse(why, REJECT_TOO_LONG, c->line_max + 1);
     if (is_directive && l->is_done && forgets_directives(c) && text_step_has_idle_names(c->text))
-        return refuse(why, REJECT_FIELDS, 1); /* the next records would be read by the wrong names */
+        return chain_refuse(why, REJECT_FIELDS, 1); /* the next records would be read by the wrong names */
     if (is_directive)
         return CHAIN_DIRECTIVE;
     if (!text_step_event(c->text, line, &c->memory, ev, why))
@@ -361,7 +322,7 @@ static enum chain_result next_event_values(struct chain *c, struct level *l, str
         *bytes = c->values_line = level_take_line(l);
         c->is_last_line = l->is_done;
         if (bytes->len > c->line_max)
-            return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+            return chain_refuse(why, REJECT_TOO_LONG, c->line_max + 1);
         if (!metric_line_begin(c->values, *bytes, c->record, &c->memory, why))
             return CHAIN_REJECT;
     }
@@ -373,71 +334,11 @@ static enum chain_result next_event_values(struct chain *c, struct level *l, str
     return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
 }
 
-static void go_inside(struct chain *c, struct slice text)
-{
-    c->depth++;
-    level_start(&c->levels[c->depth], text);
-}
-
-/* CHAIN_END: the text is unwrapped, the next step goes on with it. */
-static enum chain_result unwrap_syslog(struct chain *c, struct level *l, struct reject *why,
-                                       struct slice *bytes)
-{
-    const char *at;
-    struct slice line = *bytes = level_take_line(l), text;
-    if (line.len > c->line_max)
-        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
-    if (line.len == 0)
-        return refuse(why, REJECT_EMPTY, 1);
-    if (!syslog_parse(line, &text, &at))
-        return refuse(why, REJECT_SYSLOG, (size_t)(at - line.ptr) + 1);
-    go_inside(c, text);
-    return CHAIN_END;
-}
-
-/* Writes the next value as JSON. CHAIN_END: the next step goes on with it. */
-static enum chain_result unwrap_msgpack(struct chain *c, struct level *l, struct reject *why,
-                                        struct slice *bytes)
-{
-    struct slice json;
-    const char *at, *end;
-    *bytes = slice_of(l->p, (size_t)(l->end - l->p));
-    l->is_done = true;
-    if (bytes->len == 0)
-        return refuse(why, REJECT_EMPTY, 1);
-    if (bytes->len > c->line_max)
-        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
-    end = msgpack_to_json(*bytes, &c->memory, &json, &at);
-    if (end == NULL)
-        return refuse(why, REJECT_MSGPACK, (size_t)(at - bytes->ptr) + 1);
-    l->p = end;
-    l->is_done = end == l->end;
-    go_inside(c, json);
-    return CHAIN_END;
-}
-
-/* Writes the message as JSON, by its schema. CHAIN_END: the next step goes on with it. */
-static enum chain_result unwrap_schema(struct chain *c, struct level *l, struct reject *why,
-                                       struct slice *bytes)
-{
-    struct slice json;
-    *bytes = c->record->value;
-    l->is_done = true;
-    if (bytes->len == 0)
-        return refuse(why, REJECT_EMPTY, 1);
-    if (bytes->len > c->line_max)
-        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
-    if (!schema_step_unwrap(c->schema, c->record, &c->memory, &json, why))
-        return CHAIN_REJECT;
-    go_inside(c, json);
-    return CHAIN_END;
-}
-
 static enum chain_result refuse_json(struct level *l, const char *start, const char *at,
                                      enum json_result result, struct reject *why, struct slice *bytes)
 {
     *bytes = slice_of(start, (size_t)(level_skip_broken(l, at) - start));
-    return refuse(why, result == JSON_DEEP ? REJECT_JSON_DEPTH : REJECT_JSON, (size_t)(at - start) + 1);
+    return chain_refuse(why, result == JSON_DEEP ? REJECT_JSON_DEPTH : REJECT_JSON, (size_t)(at - start) + 1);
 }
 
 /* Takes the next value of JSON. CHAIN_EVENT: *bytes is it; CHAIN_END: there is none, go on. */
@@ -451,7 +352,7 @@ static inline enum chain_result take_value(struct chain *c, struct level *l, str
         if (broken)
             return refuse_json(l, start, l->p, JSON_BAD, why, bytes);
         *bytes = slice_of(start, (size_t)(l->end - start));
-        return l->is_done && !l->has_begun ? refuse(why, REJECT_EMPTY, 1) : CHAIN_END;
+        return l->is_done && !l->has_begun ? chain_refuse(why, REJECT_EMPTY, 1) : CHAIN_END;
     }
     start = l->p;
     enum json_result result = json_step_read(js, slice_of(start, (size_t)(l->end - start)), &at);
@@ -473,7 +374,7 @@ static enum chain_result next_value(struct chain *c, struct level *l, struct eve
     if (UNLIKELY(what != CHAIN_EVENT))
         return what;
     if (bytes->len > c->line_max)
-        return refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+        return chain_refuse(why, REJECT_TOO_LONG, c->line_max + 1);
     if (js->kind != STEP_JSON_STRING) {
         if (!json_step_event(js, c->record, &c->memory, ev, why))
             return CHAIN_REJECT;
@@ -482,7 +383,7 @@ static enum chain_result next_value(struct chain *c, struct level *l, struct eve
     struct slice text;
     if (!json_step_unwrap(js, &c->memory, &text, why))
         return CHAIN_REJECT;
-    go_inside(c, text);
+    chain_go_inside(c, text);
     return CHAIN_END;
 }
 
@@ -500,7 +401,7 @@ static enum chain_result begin_otlp(struct chain *c, struct level *l, struct rej
     if (what != CHAIN_EVENT)
         return what;
     if (bytes->len == 0)
-        return refuse(why, REJECT_EMPTY, 1);
+        return chain_refuse(why, REJECT_EMPTY, 1);
     if (!(is_json ? otlp_begin_json : otlp_begin)(c->otlp, *bytes, c->record, why))
         return CHAIN_REJECT;
     l->is_done = false;
@@ -521,7 +422,7 @@ static enum chain_result next_otlp(struct chain *c, struct level *l, struct even
     case OTLP_EVENT:
         return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
     case OTLP_TEXT:
-        go_inside(c, text);
+        chain_go_inside(c, text);
         break;
     case OTLP_REJECT:
         return CHAIN_REJECT;
@@ -532,11 +433,38 @@ static enum chain_result next_otlp(struct chain *c, struct level *l, struct even
     return CHAIN_END;
 }
 
+/* The text of the level becomes the message, unpacked. */
+static enum chain_result next_remote(struct chain *c, struct level *l, struct event *ev, struct reject *why,
+                                     struct slice *bytes)
+{
+    if (!remote_write_has_begun(c->remote)) {
+        *bytes = slice_of(l->p, (size_t)(l->end - l->p));
+        l->is_done = true;
+        if (bytes->len == 0)
+            return chain_refuse(why, REJECT_EMPTY, 1);
+        bool good = remote_write_begin(c->remote, bytes, why);
+        level_start(l, *bytes);
+        l->is_done = !good;
+        if (!good)
+            return CHAIN_REJECT;
+    }
+    switch (remote_write_next(c->remote, ev, why, bytes)) {
+    case REMOTE_EVENT:
+        return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);
+    case REMOTE_REJECT:
+        return CHAIN_REJECT;
+    case REMOTE_END:
+        l->is_done = true;
+        break;
+    }
+    return CHAIN_END;
+}
+
 static enum chain_result refuse_tombstone(struct chain *c, struct reject *why, struct slice *bytes)
 {
     c->is_tombstone = false;
     *bytes = slice_of("", 0);
-    return refuse(why, REJECT_TOMBSTONE, 1);
+    return chain_refuse(why, REJECT_TOMBSTONE, 1);
 }
 
 static enum chain_result next_of_any(struct chain *c, struct event *ev, struct reject *why,
@@ -566,17 +494,20 @@ static enum chain_result next_of_any(struct chain *c, struct event *ev, struct r
         case STEP_STATSD:
             return next_event_values(c, l, ev, why, bytes);
         case STEP_SYSLOG:
-            what = unwrap_syslog(c, l, why, bytes);
+            what = chain_unwrap_syslog(c, l, why, bytes);
             break;
         case STEP_MSGPACK:
-            what = unwrap_msgpack(c, l, why, bytes);
+            what = chain_unwrap_msgpack(c, l, why, bytes);
             break;
         case STEP_AVRO:
         case STEP_PROTOBUF:
-            what = unwrap_schema(c, l, why, bytes);
+            what = chain_unwrap_schema(c, l, why, bytes);
             break;
         case STEP_OTLP:
             what = next_otlp(c, l, ev, why, bytes);
+            break;
+        case STEP_REMOTE_WRITE:
+            what = next_remote(c, l, ev, why, bytes);
             break;
         case STEP_JSON_STRING:
         case STEP_JSON:

@@ -22,6 +22,7 @@
  */
 #pragma once
 
+#include "ingest/decode/chain_result.h"
 #include "ingest/decode/constants.h"
 #include "ingest/decode/decode.h"
 #include "ingest/decode/decoder.h"
@@ -29,8 +30,6 @@
 #include "ingest/record.h"
 
 #define CHAIN_DEPTH_MAX 64
-
-enum chain_result { CHAIN_EVENT, CHAIN_REJECT, CHAIN_DIRECTIVE, CHAIN_END };
 
 struct chain;
 
@@ -65,7 +64,8 @@ void chain_start(struct chain *c, const struct record *r);
  * last step read. The caller sets ev->order. */
 enum chain_result chain_next(struct chain *c, struct event *ev, struct reject *why, struct slice *bytes);
 /* The index of the step that made the last event or reject; and the text that a step was given, which is this
- * one or one before it: the record for the first step, else what the step before it unwrapped. Pre:
+ * one or one before it: the record for the first step (of remote_write, unpacked), else what the step before
+ * it unwrapped. Pre:
  * chain_next() has just returned an event or a reject. */
 size_t chain_step(const struct chain *c);
 struct slice chain_text(const struct chain *c, size_t step);

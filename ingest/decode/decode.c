@@ -1,5 +1,6 @@
 #include "ingest/decode/decode.h"
 
+#include "base/snappy.h"
 #include "base/suggest.h"
 #include "ingest/decode/chain_field.h"
 #include "ingest/decode/csv.h"
@@ -29,26 +30,56 @@
 #define TARGET_FIELDS   (BIT(TARGET) | BIT(PATH))
 #define REQUEST_FIELDS  (BIT(REQUEST) | BIT(METHOD) | BIT(PROTOCOL) | TARGET_FIELDS)
 
-const char *const decode_step_names[] = {"auto",     "common",        "combined",      "vhost_combined",
-                                         "syslog",   "msgpack",       "avro",          "avro:FILE",
-                                         "protobuf", "protobuf:FILE", "json:/POINTER", "json",
-                                         "metric",   "logfmt",        "influx",        "statsd",
-                                         "otlp",     "csv:COLUMNS",   "tsv:COLUMNS",   "regex:EXPRESSION",
-                                         "w3c",      "w3c:NAMES",     "apache:FORMAT", "nginx:FORMAT",
-                                         "alb",      "caddy",         "elb",           "haproxy",
-                                         "s3",       "traefik",       "traefik_json",  NULL};
+const char *const decode_step_names[] = {"auto",
+                                         "common",
+                                         "combined",
+                                         "vhost_combined",
+                                         "syslog",
+                                         "msgpack",
+                                         "avro",
+                                         "avro:FILE",
+                                         "protobuf",
+                                         "protobuf:FILE",
+                                         "json:/POINTER",
+                                         "json",
+                                         "metric",
+                                         "logfmt",
+                                         "influx",
+                                         "statsd",
+                                         "otlp",
+                                         "remote_write",
+                                         "remote_write:deltas",
+                                         "csv:COLUMNS",
+                                         "tsv:COLUMNS",
+                                         "regex:EXPRESSION",
+                                         "w3c",
+                                         "w3c:NAMES",
+                                         "apache:FORMAT",
+                                         "nginx:FORMAT",
+                                         "alb",
+                                         "caddy",
+                                         "elb",
+                                         "haproxy",
+                                         "s3",
+                                         "traefik",
+                                         "traefik_json",
+                                         NULL};
 
 /* The names of steps that have nothing but a name. */
 static const char *const plain_steps[] = {
     [STEP_SYSLOG] = "syslog",     [STEP_MSGPACK] = "msgpack", [STEP_AVRO] = "avro",
     [STEP_PROTOBUF] = "protobuf", [STEP_JSON] = "json",       [STEP_METRIC] = "metric",
     [STEP_LOGFMT] = "logfmt",     [STEP_W3C] = "w3c",         [STEP_INFLUX] = "influx",
-    [STEP_STATSD] = "statsd",     [STEP_OTLP] = "otlp"};
+    [STEP_STATSD] = "statsd",     [STEP_OTLP] = "otlp",       [STEP_REMOTE_WRITE] = "remote_write"};
 
 /* The names of steps that a colon and a text of up to the end follow. */
-static const char *const named_steps[] = {
-    [STEP_AVRO] = "avro", [STEP_PROTOBUF] = "protobuf", [STEP_CSV] = "csv",
-    [STEP_TSV] = "tsv",   [STEP_REGEX] = "regex",       [STEP_W3C] = "w3c"};
+static const char *const named_steps[] = {[STEP_AVRO] = "avro",
+                                          [STEP_PROTOBUF] = "protobuf",
+                                          [STEP_CSV] = "csv",
+                                          [STEP_TSV] = "tsv",
+                                          [STEP_REGEX] = "regex",
+                                          [STEP_W3C] = "w3c",
+                                          [STEP_REMOTE_WRITE] = "remote_write"};
 
 static const char *const origin_names[] = {"key",         "topic",    "partition", "timestamp",
                                            "header:NAME", "tag:NAME", "/POINTER",  NULL};
@@ -96,7 +127,7 @@ static bool is_good_name(struct slice s)
 static bool makes_events(enum decode_step_kind kind)
 {
     return kind == STEP_LINE || kind == STEP_JSON || kind == STEP_METRIC || decode_step_has_parts(kind) ||
-           decode_step_has_values(kind) || kind == STEP_OTLP;
+           decode_step_has_values(kind) || kind == STEP_OTLP || kind == STEP_REMOTE_WRITE;
 }
 
 static bool parse_plain_step(struct slice text, struct decode_step *step)
@@ -186,6 +217,9 @@ static bool part_names_of(enum decode_step_kind kind, struct slice parts, struct
         return is_good_path(parts, e);
     if (kind == STEP_W3C)
         return w3c_names_are_good(parts, false, e);
+    if (kind == STEP_REMOTE_WRITE)
+        return slice_is(parts, DECODE_DELTAS) ||
+               refuse(e, parts, "remote_write, or remote_write: deltas", NULL);
     bool good = kind == STEP_REGEX ? line_regex_names(parts, names, e) : csv_names(parts, names, &count, e);
     return good || err_prefix(e, "%s", named_steps[kind]);
 }
@@ -207,7 +241,7 @@ static bool add_step(struct decode *d, struct slice text, struct err *e)
         return refuse(e, text,
                       "auto, common, combined, vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, "
                       "protobuf:FILE, json:/POINTER, json, metric, logfmt, "
-                      "influx, statsd, otlp, "
+                      "influx, statsd, otlp, remote_write, remote_write:deltas, "
                       "csv:COLUMNS, tsv:COLUMNS, regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, "
                       "nginx:FORMAT, alb, caddy, "
                       "elb, haproxy, s3, traefik or traefik_json",
@@ -429,7 +463,7 @@ bool decode_is_open(const struct decode *d)
     ASSERT(d->step_count > 0);
     enum decode_step_kind last = d->steps[d->step_count - 1].kind;
     return last == STEP_JSON || last == STEP_METRIC || last == STEP_LOGFMT || last == STEP_W3C ||
-           last == STEP_OTLP || decode_step_has_values(last);
+           last == STEP_OTLP || last == STEP_REMOTE_WRITE || decode_step_has_values(last);
 }
 
 bool decode_needs_schema(const struct decode *d)
@@ -445,7 +479,7 @@ enum schema_kind decode_schema_kind(const struct decode *d)
 
 const char *decode_binary_name(const struct decode *d)
 {
-    bool is_binary = d->step_count > 0 && decode_step_is_binary(d->steps[0].kind);
+    bool is_binary = d->step_count > 0 && decode_step_reads_bytes(d->steps[0].kind);
     return is_binary ? plain_steps[d->steps[0].kind] : NULL;
 }
 

@@ -17,6 +17,7 @@
  *   decode: [influx]                     the line protocol of Telegraf, or [statsd]: each value is an event
  *   decode: [otlp]                       logs and metrics of OpenTelemetry, in protobuf or JSON
  *   decode: [otlp, combined]             a line that is the body of such a log
+ *   decode: [remote_write]               samples and native histograms of Prometheus; {remote_write: deltas}
  *   decode: [w3c]                        a line of columns that #Fields: names; {w3c: NAMES} also without
  *   decode: [{regex: '(?<time>\S+) …'}]  a line that this regular expression matches, its fields by group
  *   decode: [haproxy]                    a line as HAProxy writes it; preset.h has more servers
@@ -27,16 +28,16 @@
  *           makes events; at most DECODE_STEPS_MAX together; none means [auto]. As the last step, otlp makes
  *           events, too.
  * Fields  : NAME: ORIGIN. NAME is a field of event.h, or becomes an own field. ORIGIN is a JSON pointer (into
- *           the innermost JSON), tag:NAME (of a metric, or an attribute of otlp), header:NAME, key,
- *           topic, partition or timestamp. It adds a field to the event of the last step; if the origin has a
- *           text, it replaces the event's field.
+ *           the innermost JSON), tag:NAME (of a metric, an attribute of otlp, or a label of remote_write),
+ *           header:NAME, key, topic, partition or timestamp. It adds a field to the event of the last step;
+ *           if the origin has a text, it replaces the event's field.
  *           `timestamp` is in seconds, "1286721442.000".
  * Constant: a field that is the same in all events of a file (constants.h), such as the `vhost` in its name.
  *           It must be a built-in field that is just a text, or an own field, and have no origin here.
- * Open    : [json], [metric], [otlp], [logfmt] and [w3c] also fill every known own field without an origin
- *           here, from the member /NAME, the tag, the attribute, the key or the column NAME. So a report with
- *           `by: [name, userid]` needs no `fields`.
- *           [metric] does so, too, for built-in fields that are just texts, as `host`.
+ * Open    : [json], [metric], [otlp], [remote_write], [logfmt] and [w3c] also fill every known own field
+ *           without an origin here, from the member /NAME, the tag, the attribute, the label, the key or the
+ *           column NAME. So a report with `by: [name, userid]` needs no `fields`.
+ *           [metric] and [remote_write] do so, too, for built-in fields that are just texts, as `host`.
  * Time    : for [json], the pointer to the time; by default the first of /@timestamp, /timestamp, /time and
  *           /ts that exists. The time is one of text_time.h, or a number since 1970 (timestamp.h). For
  *           logfmt, csv, tsv, regex and w3c, it is the pointer to one part: /time. Other steps have a time of
@@ -56,6 +57,7 @@
 #include "ingest/event.h"
 #include "ingest/schema/registry.h"
 
+#define DECODE_DELTAS       "deltas" /* the text of {remote_write: deltas} */
 #define DECODE_STEPS_MAX    4
 #define DECODE_FIELDS_MAX   FIELD_MAX
 #define DECODE_ORIGIN_BYTES 128  /* bytes of one origin's text, with its NUL */
@@ -80,7 +82,8 @@ enum decode_step_kind {
     STEP_W3C,
     STEP_INFLUX,
     STEP_STATSD,
-    STEP_OTLP
+    STEP_OTLP,
+    STEP_REMOTE_WRITE
 };
 
 struct decode_step {
@@ -105,6 +108,18 @@ static inline bool decode_step_is_binary(enum decode_step_kind kind)
 static inline bool decode_step_has_schema(enum decode_step_kind kind)
 {
     return kind == STEP_AVRO || kind == STEP_PROTOBUF;
+}
+
+/* Are the step's messages no lines, but bytes that it must see whole? */
+static inline bool decode_step_reads_bytes(enum decode_step_kind kind)
+{
+    return decode_step_is_binary(kind) || kind == STEP_REMOTE_WRITE;
+}
+
+/* Do its events have tags, attributes or labels, for tag:NAME? */
+static inline bool decode_step_has_tags(enum decode_step_kind kind)
+{
+    return kind == STEP_METRIC || kind == STEP_OTLP || kind == STEP_REMOTE_WRITE;
 }
 
 /* Does the step make events of a line's named parts (text_step.h)? */
@@ -204,7 +219,7 @@ void decode_print_origin(const struct origin *o, struct text *out);
 bool decode_needs_schema(const struct decode *d);
 /* The kind of that schema. Pre: decode_needs_schema(). */
 enum schema_kind decode_schema_kind(const struct decode *d);
-/* The name of the first step, if it reads whole messages: "msgpack". NULL: it does not. */
+/* The name of the first step, if its messages are no lines: "msgpack". NULL: they may be. */
 const char *decode_binary_name(const struct decode *d);
 /* The texts that decode_add_step() takes, for help texts and "did you mean"; NULL at the end. */
 extern const char *const decode_step_names[];

@@ -1,4 +1,5 @@
 /* Checks that fit the pieces of a configuration together. */
+#include "base/snappy.h"
 #include "ingest/decode/decode.h"
 #include "ingest/decode/w3c.h"
 
@@ -12,10 +13,12 @@ static bool check_origins(const struct decode *d, enum decode_step_kind last, st
         if ((d->constants >> o->field & 1) != 0)
             return err_set(e, EX_CONFIG, "found the field %s in the path and in fields, expected it in one",
                            field_name(o->field));
-        if (o->kind == ORIGIN_TAG && last != STEP_METRIC && d->steps[0].kind != STEP_OTLP)
-            return err_set(e, EX_CONFIG,
-                           "found tag:%s, expected it only where decode ends in metric or begins with otlp",
-                           o->text);
+        if (o->kind == ORIGIN_TAG && !decode_step_has_tags(last) && d->steps[0].kind != STEP_OTLP)
+            return err_set(
+                e, EX_CONFIG,
+                "found tag:%s, expected it only where decode ends in metric or remote_write, or begins "
+                "with otlp",
+                o->text);
         if (o->kind == ORIGIN_POINTER && !has_json)
             return err_set(e, EX_CONFIG, "found %s, expected a pointer only where decode has a JSON step",
                            o->text);
@@ -87,8 +90,20 @@ static bool check_otlp(const struct decode *d, struct err *e)
     return true;
 }
 
+/* A request of remote write is a whole message. */
+static bool check_remote_write(const struct decode *d, struct err *e)
+{
+    for (size_t i = 0; i < d->step_count; i++) {
+        if (d->steps[i].kind == STEP_REMOTE_WRITE)
+            return (i == 0 ||
+                    err_set(e, EX_CONFIG, "found remote_write behind another step, expected it alone")) &&
+                   snappy_load(e);
+    }
+    return true;
+}
+
 bool decode_check(const struct decode *d, enum decode_step_kind last, struct err *e)
 {
     return check_time(d, last, e) && check_origins(d, last, e) && check_metric(d, e) &&
-           check_w3c(d, last, e) && check_binary(d, e) && check_otlp(d, e);
+           check_w3c(d, last, e) && check_binary(d, e) && check_otlp(d, e) && check_remote_write(d, e);
 }

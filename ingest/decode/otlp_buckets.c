@@ -4,9 +4,6 @@
 
 enum { BUCKETS_OFFSET = 1, BUCKETS_COUNTS = 2 };
 
-/* No number is above 2^LAST_EXPONENT: EVENT_DECIMAL_MAX is 10^12. */
-#define LAST_EXPONENT 40
-
 /* Reads one side. Its counts may be packed, in one part or several, or come one by one. False: it is
  * broken. */
 static bool read_side(struct slice bytes, struct arena *memory, struct distribution_side *side)
@@ -35,12 +32,6 @@ static bool read_side(struct slice bytes, struct arena *memory, struct distribut
     return true;
 }
 
-/* Is the number at which a bucket begins above all values? */
-static bool is_too_large(int64_t index, int scale)
-{
-    return (scale >= 0 ? index >> scale : index * ((int64_t)1 << -scale)) >= LAST_EXPONENT;
-}
-
 /* Adds the counts of a side to *sum. */
 static enum reject_reason add_up(const struct distribution_side *side, int scale, uint64_t *sum)
 {
@@ -48,7 +39,7 @@ static enum reject_reason add_up(const struct distribution_side *side, int scale
     int64_t index;
     uint64_t count;
     while (distribution_next(&w, &index, &count)) {
-        if (is_too_large(index, scale))
+        if (distribution_is_too_large(index, scale))
             return REJECT_NUMBER;
         if (__builtin_add_overflow(*sum, count, sum))
             return REJECT_OTLP;

@@ -130,15 +130,25 @@ static const struct bad_config bad_files[] = {
     {"sources: {a: {decode: [combied]}}",
      "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
      "common, combined, vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, protobuf:FILE, "
-     "json:/POINTER, json, metric, logfmt, influx, statsd, otlp, csv:COLUMNS, tsv:COLUMNS, "
+     "json:/POINTER, json, metric, logfmt, influx, statsd, otlp, remote_write, "
+     "remote_write:deltas, csv:COLUMNS, tsv:COLUMNS, "
      "regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, nginx:FORMAT, "
      "alb, caddy, elb, haproxy, s3, traefik or traefik_json "
      "(did you mean \"combined\"?)\n"},
     {"sources: {a: {decode: [json:/m, otlp]}}",
      "f.yaml:1:11: sources.a: found otlp behind another step, expected it first\n"},
     {"sources: {a: {decode: logfmt, fields: {b: 'tag:service.name'}}}",
-     "f.yaml:1:11: sources.a: found tag:service.name, expected it only where decode ends in metric or begins "
-     "with otlp\n"},
+     "f.yaml:1:11: sources.a: found tag:service.name, expected it only where decode ends in metric or "
+     "remote_write, or begins with otlp\n"},
+    {CLUSTER "sources: {a: {type: kafka, decode: [json:/m, remote_write]}}",
+     "f.yaml:2:11: sources.a: found remote_write behind another step, expected it alone\n"},
+    {CLUSTER "sources: {a: {type: kafka, decode: [remote_write, json]}}",
+     "f.yaml:2:51: sources.a.decode: found \"json\", expected nothing behind the step that makes events\n"},
+    {CLUSTER "sources: {a: {type: kafka, decode: [{remote_write: totals}]}}",
+     "f.yaml:2:52: sources.a.decode: found \"totals\", expected remote_write, or remote_write: deltas\n"},
+    {"sources: {a: {decode: remote_write}}",
+     "f.yaml:1:11: sources.a: found remote_write, expected that with type: kafka only: its values are no "
+     "lines\n"},
     {CLUSTER "sources: {a: {type: kafka, decode: w3c}}",
      "f.yaml:2:11: sources.a: found w3c without names, expected them with type: kafka, since the #Fields: of "
      "another message is not found again after a restart: {w3c: date time c-ip}\n"},
@@ -292,7 +302,7 @@ static void test_config_reads_sources_before_reports(void **state)
                     "f.yaml:2:23: sources.a.decode: found \"jsn\", expected auto, common, combined, "
                     "vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, protobuf:FILE, "
                     "json:/POINTER, json, metric, logfmt, "
-                    "influx, statsd, otlp, "
+                    "influx, statsd, otlp, remote_write, remote_write:deltas, "
                     "csv:COLUMNS, tsv:COLUMNS, "
                     "regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, nginx:FORMAT, alb, caddy, elb, "
                     "haproxy, s3, traefik or "

@@ -260,6 +260,26 @@ static void test_a_value_of_many_numbers_is_a_document(void **state)
         "] } }, \"v\" : { \"$numberInt\" : \"1\" } }");
 }
 
+static void test_buckets_with_gaps_are_named_by_index(void **state)
+{
+    const struct raw all = {.kind = RAW_ALL};
+    const struct distribution many = {
+        .count = 131, .scale = 8, .sides = {{-300, slice_of("\x00\x02\xd4\x02\x81\x01", 6), true}}};
+    struct event ev = {.order = record_order(1, 0), .distribution = &many};
+    (void)state;
+    put(&ev, FIELD_VALUE, "1");
+    ev.numeric = ev.present;
+    ev.number[FIELD_VALUE] = EVENT_SCALE;
+    expect(
+        &all, &ev,
+        "{ \"_id\" : \"kafka:a/3/0000000000000000001\", \"time\" : { \"$date\" : { \"$numberLong\" : \"0\" } "
+        "}, "
+        "\"value\" : { \"count\" : { \"$numberLong\" : \"131\" }, \"sum\" : { \"$numberLong\" : \"1\" }, "
+        "\"scale\" : { \"$numberInt\" : \"8\" }, \"zero_count\" : { \"$numberLong\" : \"0\" }, "
+        "\"positive\" : { \"bucket_counts\" : { \"-300\" : { \"$numberLong\" : \"2\" }, \"41\" : { "
+        "\"$numberLong\" : \"129\" } } } }, \"v\" : { \"$numberInt\" : \"1\" } }");
+}
+
 static void expect_number(const char *text, const char *type, const char *json)
 {
     char start[64], back[32];
@@ -324,6 +344,7 @@ int main(void)
         cmocka_unit_test(test_fields_are_those_of_the_source),
         cmocka_unit_test(test_documents),
         cmocka_unit_test(test_a_value_of_many_numbers_is_a_document),
+        cmocka_unit_test(test_buckets_with_gaps_are_named_by_index),
         cmocka_unit_test(test_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-#include "web/snappy.h"
+#include "base/snappy.h"
 
 #include "base/library.h"
 #include "base/mem.h"
@@ -30,29 +30,42 @@ static void set_length(struct text *t, size_t len)
     t->ptr[len] = '\0';
 }
 
+bool snappy_load(struct err *e)
+{
+    return library_load(&libsnappy, e);
+}
+
+bool snappy_claims(struct slice packed, size_t *len)
+{
+    return lib.snappy_uncompressed_length(packed.ptr, packed.len, len) == SNAPPY_OK;
+}
+
+bool snappy_unpack_to(struct slice packed, char *out, size_t len)
+{
+    size_t room = len;
+    return lib.snappy_uncompress(packed.ptr, packed.len, out, &room) == SNAPPY_OK && room == len;
+}
+
 bool snappy_unpack(struct slice packed, size_t max, struct text *out, struct err *e)
 {
     size_t len;
-    if (!library_load(&libsnappy, e))
+    if (!snappy_load(e))
         return false;
-    if (lib.snappy_uncompressed_length(packed.ptr, packed.len, &len) != SNAPPY_OK)
+    if (!snappy_claims(packed, &len))
         return err_set(e, EX_PROTOCOL, "the body is no Snappy block");
     if (len > max)
         return err_set(e, EX_PROTOCOL, "the body claims %zu bytes unpacked, more than %zu", len, max);
     struct text unpacked = text_with_room(len);
-    if (lib.snappy_uncompress(packed.ptr, packed.len, unpacked.ptr, &len) != SNAPPY_OK) {
-        text_fini(&unpacked);
-        return err_set(e, EX_PROTOCOL, "the body is a damaged Snappy block");
-    }
-    set_length(&unpacked, len);
-    text_add(out, unpacked.ptr, len);
+    bool good = snappy_unpack_to(packed, unpacked.ptr, len);
+    if (good)
+        text_add(out, unpacked.ptr, len);
     text_fini(&unpacked);
-    return true;
+    return good || err_set(e, EX_PROTOCOL, "the body is a damaged Snappy block");
 }
 
 bool snappy_pack(struct text *t, struct err *e)
 {
-    if (!library_load(&libsnappy, e))
+    if (!snappy_load(e))
         return false;
     size_t len = lib.snappy_max_compressed_length(t->len);
     struct text packed = text_with_room(len);
