@@ -250,8 +250,8 @@ static void note_written(struct mongo_written *written, int64_t start_ms)
     written->starts[written->count++] = start_ms;
 }
 
-/* Hashes what the document's update does, so that alike updates have the same hash; and describes the
- * document for preallocation. Returns the first cell of the next document. */
+/* Makes a signature of what the document's update does, below MAYBE_NEW: the same for alike updates, and close
+ * for those of the same time buckets. Describes the document for preallocation. Returns the first cell of the next document. */
 static size_t sign_document(const struct update *u, const struct mongo_kind *k, size_t i, size_t count,
                             uint64_t *signature, struct mongo_touch *t)
 {
@@ -285,9 +285,9 @@ static int64_t first_kept(const struct update *u, const struct mongo_kind *k)
     return longest == SPAN_MONTH ? 0 : u->m->more[u->report].watermarks.before_ms[longest];
 }
 
-/* Writes alike documents one behind the other, and beside documents that differ in their values only, so that
- * they are sent together (mongo/send/together.h). Documents that may be new
- * come last: if none is, nobody asks which exist (mongo/send/chunk.h). */
+/* Writes documents that are sent together one behind the other (mongo/send/together.h): alike ones, beside
+ * those that differ only in their values. Documents that may be new come last: if none is, nobody asks which
+ * exist (mongo/send/chunk.h). */
 static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind, size_t cell_count)
 {
     struct mongo_store *m = u->m;
