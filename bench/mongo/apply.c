@@ -3,9 +3,9 @@
  *
  *     build/mongo_apply URL EVENTS ROUNDS CONNECTIONS [WARM [bytes]]
  *
- * The report counts hits, and with `bytes` their bytes, too, so that most updates of a batch differ. Both begin
- * with documents that are there: of a batch of WARM events (1,000,000). A round is a batch of
- * EVENTS, first applied by store_apply() into URL's database, then by the bare loop into DATABASE_bare, every
+ * The report counts hits, and with `bytes` their bytes, too: then most updates of a batch differ. Both begin
+ * with documents that are there: of a batch of WARM events (1,000,000). A round is a batch of EVENTS, first
+ * applied by store_apply() into URL's database, then by the bare loop into DATABASE_bare, every
  * other time the other way round. The bare loop has the updates of the very same log, but for the guard and
  * `applied`, in unordered bulks of 1,000 by libmongoc, over as many connections. It prints for each round
  *
@@ -227,8 +227,8 @@ static void strip(const bson_t *logged, struct update *u)
     }
 }
 
-/* A handle notes the documents that it wrote. These are written by store_apply(): what has been noted before is
- * noted again. */
+/* A handle notes the documents that it wrote, and sends others last. It must know no more of the batch's when
+ * store_apply() writes them than it knew before. */
 static struct mongo_name *keep_notes(struct mongo_store *m, size_t *count)
 {
     const struct mongo_names *names = &m->more[0].names;

@@ -8,15 +8,15 @@
  *            same paths, with the same $set.
  * Exact    : both have the guard of the single updates. A pipeline adds as $inc does. An int64 that overflows
  *            would become a double, so its filter leaves out documents with a sum of 2^62 or more. $inc
- *            refuses a path through a number or a text, and a null; so does the pipeline, by adding a text.
+ *            refuses a null, and a path through a number or a text; so does the pipeline, by adding a text.
  *            An update that was left out or refused is not applied: chunk.c sends it by itself.
  * MongoDB  : takes such pipelines from 4.2 on.
- * Limits   : TOGETHER_PATHS_MAX numbers of an update by a pipeline; the command has up to twice the bytes that
- *            the chunk has.
+ * Limits   : TOGETHER_PATHS_MAX numbers of an update by a pipeline. The command has up to twice the bytes of
+ *            the chunk.
  */
 #pragma once
 
-#include "store/mongo/send/chunk.h"
+#include "store/mongo/send/updates.h"
 
 #define TOGETHER_ALIKE_MIN  4  /* fewer alike updates go one by one */
 #define TOGETHER_DIFFER_MIN 10 /* fewer differing updates go one by one */

@@ -250,8 +250,9 @@ static void note_written(struct mongo_written *written, int64_t start_ms)
     written->starts[written->count++] = start_ms;
 }
 
-/* Makes a signature of what the document's update does, below MAYBE_NEW: the same for alike updates, and close
- * for those of the same time buckets. Describes the document for preallocation. Returns the first cell of the next document. */
+/* Makes a signature of the document's update, below MAYBE_NEW: equal for alike updates, and close for updates
+ * of the same time buckets. Describes the document for preallocation. Returns the first cell of the next
+ * document. */
 static size_t sign_document(const struct update *u, const struct mongo_kind *k, size_t i, size_t count,
                             uint64_t *signature, struct mongo_touch *t)
 {
