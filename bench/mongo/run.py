@@ -118,9 +118,9 @@ class Bench:
 
     def feed(self, rate, seconds, aggregate, store="", database="tallyd"):
         run = age.Run(rate, seconds)
-        report = ", bytes: sum(bytes)" if database == "bytes" else ""
+        measures = "hits: count" + (", bytes: sum(bytes)" if database == "bytes" else "")
         run.watch(self.client[database],
-                  daemon.on_pipe(self.arguments.build, self.work, self.url(database), aggregate, store, report))
+                  daemon.on_pipe(self.arguments.build, self.work, self.url(database), aggregate, store, measures=measures))
         return run
 
     def measure_bytes(self):
