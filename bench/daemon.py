@@ -68,9 +68,9 @@ class Daemon:
             self.process.kill()
 
 
-def on_pipe(build, work, url, aggregate, store="", report="", more=""):
+def on_pipe(build, work, url, aggregate, store="", report="", more="", measures="hits: count"):
     """One that counts the pages of lines on standard input."""
     return Daemon(build, os.path.join(work, "daemon"),
                   f'sources: {{site: {{type: stdin, decode: [combined]}}}}\nstore: {{url: "{url}"{store}}}\n'
                   f"aggregate: {{{aggregate}}}\n"
-                  f"reports: {{pages: {{by: [path], measures: {{hits: count}}{report}}}}}\n{more}")
+                  f"reports: {{pages: {{by: [path], measures: {{{measures}}}{report}}}}}\n{more}")

@@ -1,10 +1,11 @@
 /* apply.c - batches of the imaginary site applied by tallyd's store, in turn with a bare loop of the same
  * upserts.
  *
- *     build/mongo_apply URL EVENTS ROUNDS CONNECTIONS [WARM]
+ *     build/mongo_apply URL EVENTS ROUNDS CONNECTIONS [WARM [bytes]]
  *
- * Both begin with documents that are there: of a batch of WARM events (1,000,000). A round is a batch of
- * EVENTS, first applied by store_apply() into URL's database, then by the bare loop into DATABASE_bare, every
+ * The report counts hits, and with `bytes` their bytes, too: then most updates of a batch differ. Both begin
+ * with documents that are there: of a batch of WARM events (1,000,000). A round is a batch of EVENTS, first
+ * applied by store_apply() into URL's database, then by the bare loop into DATABASE_bare, every
  * other time the other way round. The bare loop has the updates of the very same log, but for the guard and
  * `applied`, in unordered bulks of 1,000 by libmongoc, over as many connections. It prints for each round
  *
@@ -115,7 +116,7 @@ static void fail(const struct err *e)
     visits_fail("the store", e->text);
 }
 
-static void open_bench(struct bench *b, const char *url, size_t connections)
+static void open_bench(struct bench *b, const char *url, size_t connections, bool with_bytes)
 {
     static const struct shard_limits limits = {1 << 20, 1 << 20, (size_t)64 << 20, 512,
                                                NULL,    0,       (size_t)32 << 20};
@@ -124,6 +125,7 @@ static void open_bench(struct bench *b, const char *url, size_t connections)
     if (!report_init(&b->report, slice_text("pages"), 1, &e) ||
         !report_add_dimension(&b->report, slice_text("path"), &e) ||
         !report_add_measure(&b->report, slice_text("hits"), slice_text("count"), &e) ||
+        (with_bytes && !report_add_measure(&b->report, slice_text("bytes"), slice_text("sum(bytes)"), &e)) ||
         !report_finish(&b->report, &e))
         fail(&e);
     b->store = store_open_with(url, STORE_WRITE, &options, &b->report, 1, &e);
@@ -225,9 +227,34 @@ static void strip(const bson_t *logged, struct update *u)
     }
 }
 
+/* A handle notes the documents that it wrote, and sends others last. It must know no more of the batch's when
+ * store_apply() writes them than it knew before. */
+static struct mongo_name *keep_notes(struct mongo_store *m, size_t *count)
+{
+    const struct mongo_names *names = &m->more[0].names;
+    *count = names->count;
+    struct mongo_name *kept = xcalloc(*count + 1, sizeof *kept);
+    if (*count > 0)
+        memcpy(kept, names->names, *count * sizeof *kept);
+    return kept;
+}
+
+static void restore_notes(struct mongo_store *m, struct mongo_name *kept, size_t count)
+{
+    const struct mongo_names *names = &m->more[0].names;
+    for (size_t i = 0; i < names->count; i++) {
+        if (i < count)
+            memcpy(names->names[i].written, kept[i].written, sizeof kept[i].written);
+        else
+            memset(names->names[i].written, 0, sizeof names->names[i].written);
+    }
+    free(kept);
+}
+
 /* The updates of the batch's documents, as store_apply() will log them. Returns the bytes of the log. */
 static size_t take_updates(struct bench *b, struct part *part, struct bare *bare)
 {
+    size_t known;
     struct mongo_store *m = mongo_of(b->store);
     struct mongo_log_reader reader;
     struct mongo_log log = {0};
@@ -236,7 +263,9 @@ static size_t take_updates(struct bench *b, struct part *part, struct bare *bare
     struct err e;
     if (!mongo_resolve(m, &batch, &e))
         fail(&e);
+    struct mongo_name *notes = keep_notes(m, &known);
     mongo_write_updates(m, &batch, &log);
+    restore_notes(m, notes, known);
     mongo_log_open(&reader, text_slice(&log.packed));
     while (mongo_log_next(&reader, &raw, &e) && raw.len > 0) {
         bson_t update;
@@ -372,7 +401,7 @@ int main(int argc, char **argv)
     struct bare bare = {.lock = PTHREAD_MUTEX_INITIALIZER};
     char *database;
     if (argc < 5) {
-        fputs("usage: mongo_apply URL EVENTS ROUNDS CONNECTIONS [WARM]\n", stderr);
+        fputs("usage: mongo_apply URL EVENTS ROUNDS CONNECTIONS [WARM [bytes]]\n", stderr);
         return EX_USAGE;
     }
     int64_t events = atoll(argv[2]);
@@ -383,7 +412,7 @@ int main(int argc, char **argv)
     bare.database = bson_strdup_printf("%s_bare", database);
     create_index(&bare, "pages.day");
     create_index(&bare, "pages.month");
-    open_bench(&b, argv[1], connections);
+    open_bench(&b, argv[1], connections, argc > 6 && strcmp(argv[6], "bytes") == 0);
     warm(&b, &bare, argc > 5 ? atoll(argv[5]) : WARM_EVENTS, connections);
     protocol = house = (struct cost){0};
     asked = 0;

@@ -2,6 +2,7 @@
  *
  *     build/mongo_naive URL CONNECTIONS SECONDS         as fast as it goes: of each event two upserts, of the
  *                                                       documents of its page's day and month
+ *     build/mongo_naive URL CONNECTIONS SECONDS 0 bytes  the same, of hits and bytes
  *     build/mongo_naive URL CONNECTIONS SECONDS RATE    so many updates a second: of each event one upsert,
  * of the document of its page's minute, a counter for each second
  *
@@ -29,6 +30,7 @@ struct worker {
     pthread_t thread;
     uint64_t seed;
     double begin_s, seconds, every_s; /* every_s 0: as fast as it goes */
+    bool with_bytes;
     float *took_ms;
     size_t updates, events;
 };
@@ -82,31 +84,43 @@ static void add(struct worker *w, mongoc_client_t *client, const char *collectio
     bson_destroy(increments);
 }
 
-static void add_day(struct worker *w, mongoc_client_t *client, const struct tm *at, struct slice path)
+/* A hit of a bucket, and its bytes. */
+static void count(const struct worker *w, bson_t *increments, const char *bucket, int64_t bytes)
+{
+    char name[48];
+    bson_append_int64(increments, bucket, -1, 1);
+    snprintf(name, sizeof(name), "bytes.%s", bucket);
+    if (w->with_bytes)
+        bson_append_int64(increments, name, -1, bytes);
+}
+
+static void add_day(struct worker *w, mongoc_client_t *client, const struct tm *at, struct slice path,
+                    int64_t bytes)
 {
     char time[16], name[32], id[ID_BYTES];
     struct tm day = {.tm_year = at->tm_year, .tm_mon = at->tm_mon, .tm_mday = at->tm_mday};
     bson_t increments;
     bson_init(&increments);
-    BSON_APPEND_INT64(&increments, "daily", 1);
+    count(w, &increments, "daily", bytes);
     snprintf(name, sizeof(name), "hourly.%d", at->tm_hour);
-    BSON_APPEND_INT64(&increments, name, 1);
+    count(w, &increments, name, bytes);
     snprintf(name, sizeof(name), "minute.%d.%d", at->tm_hour, at->tm_min);
-    BSON_APPEND_INT64(&increments, name, 1);
+    count(w, &increments, name, bytes);
     strftime(time, sizeof(time), "%Y%m%d", at);
     write_id(id, time, path);
     add(w, client, "pages.day", id, timegm(&day), path, &increments);
 }
 
-static void add_month(struct worker *w, mongoc_client_t *client, const struct tm *at, struct slice path)
+static void add_month(struct worker *w, mongoc_client_t *client, const struct tm *at, struct slice path,
+                      int64_t bytes)
 {
     char time[16], name[32], id[ID_BYTES];
     struct tm month = {.tm_year = at->tm_year, .tm_mon = at->tm_mon, .tm_mday = 1};
     bson_t increments;
     bson_init(&increments);
-    BSON_APPEND_INT64(&increments, "total", 1);
+    count(w, &increments, "total", bytes);
     snprintf(name, sizeof(name), "daily.%d", at->tm_mday);
-    BSON_APPEND_INT64(&increments, name, 1);
+    count(w, &increments, name, bytes);
     strftime(time, sizeof(time), "%Y%m", at);
     write_id(id, time, path);
     add(w, client, "pages.month", id, timegm(&month), path, &increments);
@@ -143,13 +157,15 @@ static void *run(void *context)
         time_t now = time(NULL);
         struct tm at;
         gmtime_r(&now, &at);
-        struct slice path = visits_next(visits, now)->field[FIELD_PATH];
+        const struct event *visit = visits_next(visits, now);
+        struct slice path = visit->field[FIELD_PATH];
+        int64_t bytes = event_has(visit, FIELD_BYTES) ? visit->number[FIELD_BYTES] : 0;
         if (w->every_s > 0) {
             sleep_until(due_s += w->every_s);
             add_minute(w, client, &at, path);
         } else {
-            add_day(w, client, &at, path);
-            add_month(w, client, &at, path);
+            add_day(w, client, &at, path, bytes);
+            add_month(w, client, &at, path, bytes);
         }
         double now_s = visits_now_s();
         w->events += now_s >= w->begin_s && now_s < w->begin_s + w->seconds;
@@ -192,7 +208,7 @@ int main(int argc, char **argv)
     static struct worker workers[CONNECTIONS_MAX];
     char *database;
     if (argc < 4) {
-        fputs("usage: mongo_naive URL CONNECTIONS SECONDS [RATE]\n", stderr);
+        fputs("usage: mongo_naive URL CONNECTIONS SECONDS [RATE [bytes]]\n", stderr);
         return EX_USAGE;
     }
     int count = atoi(argv[2]);
@@ -207,6 +223,7 @@ int main(int argc, char **argv)
                                      .begin_s = begin_s,
                                      .seconds = atof(argv[3]),
                                      .every_s = rate > 0 ? count / rate : 0,
+                                     .with_bytes = argc > 5,
                                      .took_ms = malloc(UPDATES_MAX * sizeof(float))};
         if (!workers[i].took_ms || pthread_create(&workers[i].thread, NULL, run, &workers[i]) != 0)
             visits_fail("a thread", "it cannot be made");

@@ -34,6 +34,7 @@ NAIVE_CONNECTIONS, CONNECTIONS, ROUNDS, CHARTS = 8, 4, 7, 1000
 NAIVE_S, PACED, PACED_S = 15, 1000, 30
 # For each limit of an event's age: how long the daemon is fed, and how many rates are tried.
 LIMITS = {1: (15, 4), 10: (60, 5), 60: (120, 2)}
+BYTES_S, BOUNDS_BYTES = 10, {"ferretdb": 60, "secantus": 12}  # the limit that is tried with hits and bytes, too
 PLAIN_S, PLAIN_TRIES = 10, 3  # the limit that is tried without indexes, too
 RATE_MAX = 400_000
 PAGE = "/index.html"  # the first of the site
@@ -58,10 +59,12 @@ class Bench:
     """All that is measured on one server."""
 
     def __init__(self, arguments, work, name):
+        self.bound_bytes = BOUNDS_BYTES[name]
         self.arguments, self.work, (self.label, self.batch, self.before) = arguments, work, SERVERS[name]
         self.server = mongo.Server(os.path.join(work, name), name)
         self.ages = {}  # by limit: the Run of the highest rate that kept it, or None
         self.plain = None  # the same without indexes
+        self.bytes = None  # the same of a report of hits and bytes
 
     def url(self, database):
         return f"{self.server.url}/{database}{CONCERN}"
@@ -73,13 +76,16 @@ class Bench:
 
     def measure_naive(self):
         for collection in "pages.day", "pages.month", "pages.minute":  # the literature's, and the one that tallyd makes
-            for database in "naive", "paced":
+            for database in "naive", "paced", "naive_bytes":
                 self.client[database][collection].create_index([("metadata.path", 1), ("metadata.date", 1)])
         (events, seconds), _ = self.program("mongo_naive", "plain", NAIVE_CONNECTIONS, NAIVE_S)
         self.plain_rate = int(events) / float(seconds)
         (events, seconds), times = self.program("mongo_naive", "naive", NAIVE_CONNECTIONS, NAIVE_S)
         self.naive_rate, self.naive_ms = int(events) / float(seconds), [float(ms) for ms in times]
-        say(f"{self.label}: naive {self.naive_rate:,.0f} events/s, without indexes {self.plain_rate:,.0f}")
+        (events, seconds), _ = self.program("mongo_naive", "naive_bytes", NAIVE_CONNECTIONS, NAIVE_S, 0, "bytes")
+        self.bytes_rate = int(events) / float(seconds)
+        say(f"{self.label}: naive {self.naive_rate:,.0f} events/s, with bytes {self.bytes_rate:,.0f}, "
+            f"without indexes {self.plain_rate:,.0f}")
         (events, seconds), times = self.program("mongo_naive", "paced", NAIVE_CONNECTIONS, PACED_S, PACED)
         self.paced_rate, self.paced_ms = int(events) / float(seconds), [float(ms) for ms in times]
         say(f"{self.label}: paced {self.paced_rate:,.0f} updates/s, p99 {self.paced_ms[3]:.1f} ms")
@@ -98,15 +104,29 @@ class Bench:
         say(f"{self.label}: {self.tallyd_rate:,.0f} documents/s, bare {self.bare_rate:,.0f}, ratio {self.apply_ratio:.2f}, "
             f"round trips {self.trips:.2f}, {100 * self.share:.1f} %")
 
+    def measure_apply_bytes(self):
+        lines = self.program("mongo_apply", "bytes", self.batch, self.arguments.rounds, CONNECTIONS, self.before, "bytes")
+        rounds = [[float(number) for number in line[1:]] for line in lines if line[0] == "round"]
+        self.apply_bytes_rate = statistics.median(of[0] / of[1] for of in rounds)
+        self.apply_bytes_ratio = statistics.median(of[2] / of[1] for of in rounds)
+        say(f"{self.label}: hits and bytes: {self.apply_bytes_rate:,.0f} documents/s, ratio {self.apply_bytes_ratio:.2f}")
+
     def measure_chart(self):
         [line] = self.program("mongo_chart", "tallyd", "pages", PAGE, CHARTS)
         self.chart_us, self.find_us, self.chart_documents = float(line[0]), float(line[1]), int(line[2])
         say(f"{self.label}: chart {self.chart_us:.0f} us, find {self.find_us:.0f} us, {self.chart_documents} documents")
 
-    def feed(self, rate, seconds, aggregate, store=""):
+    def feed(self, rate, seconds, aggregate, store="", database="tallyd"):
         run = age.Run(rate, seconds)
-        run.watch(self.base, daemon.on_pipe(self.arguments.build, self.work, self.url("tallyd"), aggregate, store))
+        measures = "hits: count" + (", bytes: sum(bytes)" if database == "bytes" else "")
+        run.watch(self.client[database],
+                  daemon.on_pipe(self.arguments.build, self.work, self.url(database), aggregate, store, measures=measures))
         return run
+
+    def measure_bytes(self):
+        if BYTES_S in self.arguments.limits:
+            first = age.events_of(self.apply_bytes_rate * BYTES_S / 2) * 2 / BYTES_S
+            self.bytes = self.measure_age(BYTES_S, first, LIMITS[BYTES_S][1], database="bytes")
 
     def measure_plain(self):
         for collection in "pages.day", "pages.month":
@@ -118,17 +138,17 @@ class Bench:
         rate = age.events_of(self.tallyd_rate * limit_s / 2) * 2 / limit_s
         return min([rate, *(3 * run.rate for run in self.ages.values() if run)])
 
-    def measure_age(self, limit_s, rate, tries, store=""):
+    def measure_age(self, limit_s, rate, tries, store="", database="tallyd"):
         """Up until a rate does not keep the limit, or down until one does. The age says little of how far that is: as soon as
         batches are gathered for as long as they may be, it is near the limit at rates that are far from it."""
         seconds, interval_ms, best = LIMITS[limit_s][0], 1000 * limit_s // 2, None
         for _ in range(tries):
             rate = max(100, min(int(rate) // 100 * 100, RATE_MAX))
-            run = self.feed(rate, seconds, f"flush: {min(1000, interval_ms // 2)}ms, flush_max: {interval_ms}ms", store)
+            run = self.feed(rate, seconds, f"flush: {min(1000, interval_ms // 2)}ms, flush_max: {interval_ms}ms", store, database)
             run.ages = run.ages_s(seconds / 3)
             p99_s = percentile(run.ages, 0.99)
-            say(f"{self.label}: {rate:,} events/s{store}: age p50 {percentile(run.ages, 0.5):.2f} s, p99 {p99_s:.2f} s, "
-                f"limit {limit_s} s, flush {run.metrics.get('tallyd_flush_interval_seconds')} s")
+            say(f"{self.label}: {rate:,} events/s into {database}{store}: age p50 {percentile(run.ages, 0.5):.2f} s, "
+                f"p99 {p99_s:.2f} s, limit {limit_s} s, flush {run.metrics.get('tallyd_flush_interval_seconds')} s")
             kept = p99_s <= limit_s
             if best and not kept or kept and rate == RATE_MAX:
                 return run if kept else best
@@ -143,10 +163,13 @@ class Bench:
 
     def wrong(self):
         """All documents together agree with the books."""
-        counted = sum(book["reports"]["pages"].get("counted", 0) for book in self.base.books.find({"reports": {"$exists": True}}))
+        return [fault for database in ("tallyd", "bytes") for fault in self.wrong_in(self.client[database])]
+
+    def wrong_in(self, base):
+        counted = sum(book["reports"]["pages"].get("counted", 0) for book in base.books.find({"reports": {"$exists": True}}))
         found = {"books": counted}
         for collection, field in (("pages.day", "daily"), ("pages.month", "total")):
-            [total] = self.base[collection].aggregate([{"$group": {"_id": None, "n": {"$sum": f"${field}"}}}])
+            [total] = base[collection].aggregate([{"$group": {"_id": None, "n": {"$sum": f"${field}"}}}])
             found[collection] = total["n"]
         return [] if len(set(found.values())) == 1 else [f"{self.label}: " + ", ".join(f"{k}: {v:,}" for k, v in found.items())]
 
@@ -161,6 +184,8 @@ class Bench:
             self.measure_chart()
             for limit_s in self.arguments.limits:
                 self.ages[limit_s] = self.measure_age(limit_s, self.first_rate(limit_s), LIMITS[limit_s][1])
+            self.measure_apply_bytes()
+            self.measure_bytes()
             self.measure_daemon_paced()
             if self.ages.get(PLAIN_S):
                 self.measure_plain()
@@ -172,12 +197,13 @@ class Bench:
 # ---- the tables
 
 
-def age_cell(run, naive_rate, is_bound):
+def age_cell(run, naive_rate, bound):
+    """`bound`: how many times at least; None: it is reported."""
     if run is None:
-        return "no rate that was tried kept it" + (", **missed**" if is_bound else "")
+        return "no rate that was tried kept it" + (", **missed**" if bound else "")
     times = run.rate / naive_rate
     text = f"{times:.0f} × ({run.rate:,} events/s)"
-    return verdict(text, times >= BOUND_TIMES) if is_bound else text
+    return verdict(text, times >= bound) if bound else text
 
 
 def figures(benches):
@@ -188,11 +214,15 @@ def figures(benches):
 
     for limit_s in benches[0].arguments.limits:
         add(f"events/s at an age of p99 ≤ {limit_s} s, against two upserts per event", f"≥ {BOUND_TIMES} ×" if limit_s == 10 else
-            "report it", lambda b, limit_s=limit_s: age_cell(b.ages[limit_s], b.naive_rate, limit_s == 10))
+            "report it", lambda b, limit_s=limit_s: age_cell(b.ages[limit_s], b.naive_rate, BOUND_TIMES if limit_s == 10 else None))
+    if BYTES_S in benches[0].arguments.limits:
+        add(f"the same for {BYTES_S} s of hits and bytes, both", ", ".join(f"≥ {b.bound_bytes} ×" for b in benches),
+            lambda b: age_cell(b.bytes, b.bytes_rate, b.bound_bytes))
     add(f"the same for {PLAIN_S} s without indexes (`store.indexes: false`), both", "report it",
-        lambda b: age_cell(b.plain, b.plain_rate, False))
+        lambda b: age_cell(b.plain, b.plain_rate, None))
     add("documents/s applied, against a bare loop of the same upserts", f"≥ {BOUND_APPLY} ×",
         lambda b: verdict(f"{b.apply_ratio:.2f} ×", b.apply_ratio >= BOUND_APPLY))
+    add("the same of hits and bytes", "report it", lambda b: f"{b.apply_bytes_ratio:.2f} ×")
     add("the protocol's round trips per flush", f"≤ {BOUND_TRIPS}", lambda b: verdict(f"{b.trips:.2f}", b.trips <= BOUND_TRIPS))
     add("the protocol's share of a flush's time", f"≤ {BOUND_SHARE:.0%}",
         lambda b: verdict(f"{100 * b.share:.1f} %", b.share <= BOUND_SHARE))
@@ -228,6 +258,8 @@ def beside(benches):
     add(f"documents/s: the store, {CONNECTIONS} connections", lambda b: f"{b.tallyd_rate:,.0f}")
     add(f"documents/s: the bare loop, {CONNECTIONS} connections", lambda b: f"{b.bare_rate:,.0f}")
     add("documents/s: the bare loop, one connection", lambda b: f"{b.bare_1_rate:,.0f}")
+    add("two upserts per event, hits and bytes", lambda b: f"{b.bytes_rate:,.0f} events/s")
+    add(f"documents/s of hits and bytes: the store, {CONNECTIONS} connections", lambda b: f"{b.apply_bytes_rate:,.0f}")
     add("log of a batch", lambda b: f"{statistics.median(of[4] for of in b.rounds) / 1024:,.0f} KiB")
     add("chunks of a batch with new documents, so that it was asked which were there",
         lambda b: f"{b.asked / len(b.rounds):.1f}")
@@ -247,12 +279,13 @@ def report(arguments, work, benches, wrong):
 {measure.table(figures(benches))}
 
 Servers, programs and daemon share the machine; `w: majority`, `j: true` everywhere; pages by Zipf's law (1.0) over
-{age.PATHS:,} paths in lines of 212 bytes; a report by path with one count, as the literature's documents have.
+{age.PATHS:,} paths in lines of 212 bytes; a report by path with one count, as the literature's documents have, or with
+hits and bytes.
 
 Two upserts per event: {NAIVE_S} s of `bench/mongo/naive.c`, with the index that tallyd makes. The daemon: `tallyd run` on a pipe, fed in time by
 `bench/mongo/feed.c` ({seconds}, of which the first third is not counted), first at a rate taken from the documents
 a second measured before, then at others by a quarter or more, while tries last, until one did not keep the limit. Most updates of a flush are
-then alike, and go together: with a second measure, as bytes, few would be, and the rate a fraction; and it is less while
+then alike, and go together. With bytes few are alike: they go by pipelines of up to 50 documents. The rate is less while
 documents are new, as in the first minutes of a day. The age is that of an event from when it was due until the books of its
 batch, which are the last of its updates to be sent, were first seen in the database.
 

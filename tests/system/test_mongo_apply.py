@@ -165,6 +165,119 @@ class Alike(MongoCase):
                 self.check_hits(lines)
 
 
+class Differing(MongoCase):
+    """Pages that were asked for in the same minutes, for other numbers of bytes: their updates go as pipelines with a row of
+    numbers for each, to the documents that are there."""
+
+    PAGES = 110
+
+    def setUp(self):
+        super().setUp()
+        self.dice, self.lines = dice(), b""
+        self.write("tallyd.yaml", CONFIG.replace(b"error}", b"warn, connections: 1}"))
+
+    def add(self, hour, pages=None, batches=2):
+        """Each batch has its minute, a line of every page, and one of a page that no other has."""
+        for minute in range(batches):
+            paths = [f"/page-{i}.html" for i in range(pages or self.PAGES)] + [f"/{hour}/{minute}.html"] * (not pages)
+            self.dice.shuffle(paths)
+            paths += self.dice.choices(paths, k=LINES_A_BATCH - len(paths))
+            self.lines += "".join(LINE % (1, FIRST_DAY, hour, minute, i % 60, path, self.dice.randrange(10**9), AGENT)
+                                  for i, path in enumerate(paths)).encode()
+        self.write("a.log", self.lines)
+
+    def count_between(self, **options):
+        """An import through a proxy. How many pipelines it sent."""
+        heard = []
+        with proxy.Proxy(self.server.port, heard=heard, **options) as between:
+            self.count("a.log", url=f"mongodb://127.0.0.1:{between.port}/{self.name}")
+        return b"".join(heard).count(b"$indexOfArray")
+
+    def test_known_pages_and_new_ones(self):
+        for hour in 1, 2:
+            self.add(hour)
+            self.assertGreater(self.count_between(), 8)  # three of days and three of months, for either batch
+            self.check(self.lines)
+        self.check(self.lines, files=["a.log"])
+
+    def test_documents_that_are_gone_are_made_anew(self):
+        self.add(1)
+        self.count("a.log")
+        gone = {f"/page-{i}.html" for i in range(0, self.PAGES, 3)}
+        self.base["pages.day"].delete_many({"metadata.path": {"$in": list(gone)}})
+        self.add(2)
+        self.count("a.log")
+        expected = {cell: counts for cell, counts in add_up(recount(self.lines), "minute").items()
+                    if not (cell[1] in gone and "T01:" in cell[0])}
+        self.assertEqual(expected, self.stored("pages", "day", "minute"))
+
+    def test_killed_in_between(self):
+        self.add(1)
+        self.count("a.log")
+        self.add(2, batches=3)
+        for _ in range(2):
+            self.end(self.begin("a.log", env=dying_at(f"mongo.applying:{self.dice.randrange(1, 9)}")), EX_OK, KILLED)
+        self.finish("a.log")
+        self.check(self.lines, files=["a.log"])
+
+    def test_the_reply_to_an_update_is_lost(self):
+        """The documents have the numbers, and nobody is told: whoever goes on finds them there, by their guards."""
+        self.add(1)
+        self.count("a.log")
+        for hour, collection in enumerate(("pages.day", "pages.month"), 2):
+            self.add(hour)
+            lost = proxy.Fault(lose=("update", collection))
+            with proxy.Proxy(self.server.port, lambda fault=lost: fault) as between:
+                self.count("a.log", url=f"mongodb://127.0.0.1:{between.port}/{self.name}{SHORT}", status=EX_UNAVAILABLE)
+                self.assertEqual(1, between.commands["lost"])
+            self.finish("a.log")
+            self.check(self.lines)
+
+    def test_sums_near_their_end(self):
+        """They would become doubles: they go by themselves, remain int64, and stay at its end."""
+        self.add(1)
+        self.count("a.log")
+        months = self.base["pages.month"]
+        sums = {"/page-3.html": 2**63 - 1, "/page-4.html": 2**62, "/page-5.html": 2**62 - 1}
+        for path, number in sums.items():
+            months.update_one({"metadata.path": path}, {"$set": {"bytes.total": Int64(number)}})
+        self.add(2, batches=1)
+        self.count("a.log")
+        more = add_up(recount(self.lines.split(b"\n", 2 * LINES_A_BATCH)[-1]), "month")
+        for path, number in sums.items():
+            total = months.find_one({"metadata.path": path})["bytes"]["total"]
+            self.assertEqual((Int64, min(2**63 - 1, number + more["2026-01", path][1])), (type(total), total), path)
+
+    def test_a_number_in_place_of_buckets_is_refused(self):
+        self.add(1)
+        self.count("a.log")
+        page = {"metadata.path": "/page-3.html"}
+        days = self.base["pages.day"]
+        own = days.find_one(page)["bytes"]["hourly"]
+        self.add(2, batches=1)
+        for wrong in Int64(7), None, "7":
+            days.update_one(page, {"$set": {"bytes.hourly": wrong}}, bypass_document_validation=True)
+            self.count("a.log", status=EX_IOERR)
+            self.assertIn('refuses an update of pages.day "20260105/%2Fpage-3.html": ', self.err)
+            self.assertEqual(wrong, days.find_one(page)["bytes"]["hourly"])
+        days.update_one(page, {"$set": {"bytes.hourly": own}})
+        self.finish("a.log")
+        self.check(self.lines, files=["a.log"])
+
+    def test_a_server_without_pipelines(self):
+        """It is asked once; all is counted."""
+        failure = {"code": 9, "errmsg": "no pipelines"}
+        for reply in {"ok": 0, **failure}, {"ok": 1, "n": 0, "nModified": 0, "writeErrors": [{"index": 0, **failure}]}:
+            self.anew()
+            self.lines = b""
+            self.add(1, pages=12, batches=1)
+            self.count("a.log")
+            self.add(2, pages=12)
+            self.assertEqual(1, self.count_between(answer=lambda piece, reply=bson.encode(reply): (
+                proxy.replied(piece, reply) if b"$indexOfArray" in piece else None)))
+            self.check(self.lines)
+
+
 class New(MongoCase):
     """No two updates are alike, and many documents are new: after a command of such, those that are not there go in as they are."""
 

@@ -200,6 +200,9 @@ struct mongo_reader {
     struct text packed;          /* the same, packed */
 };
 
+/* Does the server take updates by a pipeline (mongo/send/together.h)? */
+enum mongo_pipelines { MONGO_PIPELINES_UNKNOWN, MONGO_PIPELINES_TAKEN, MONGO_PIPELINES_REFUSED };
+
 struct mongo_store {
     struct store store; /* first: a struct mongo_store is a struct store */
     struct mongo_client *client;
@@ -208,8 +211,9 @@ struct mongo_store {
     struct mongo_client *others[MONGO_CONNECTIONS_MAX - 1];
     size_t connections; /* connections in all, with `client` */
     struct mongo_limits limits;
-    bool has_told_full; /* it has warned that the ledger is nearly full */
-    struct text id;     /* scratch: the `_id` of a document that is read or written */
+    enum mongo_pipelines pipelines; /* as a writer's batches have shown */
+    bool has_told_full;             /* it has warned that the ledger is nearly full */
+    struct text id;                 /* scratch: the `_id` of a document that is read or written */
 
     struct report *reports;
     struct mongo_report *more; /* state of each report */

@@ -5,62 +5,28 @@
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/send/new.h"
 #include "store/mongo/send/saturate.h"
+#include "store/mongo/send/together.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
-#define XXH_INLINE_ALL
 #include <stdio.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 #define CHUNK_TRIES 5
-#define ALIKE_MIN   4  /* fewer alike updates go one by one */
 #define NEW_SHARE   16 /* if one of so many documents was new, the next chunk looks for new ones */
-
-/* A bson_t points into itself: it cannot be returned. */
-static void update_at(const struct mongo_chunk *c, size_t i, bson_t *update)
-{
-    uint32_t len;
-    memcpy(&len, c->raw.ptr + c->at[i], sizeof len);
-    ASSERT(bson_init_static(update, (const uint8_t *)c->raw.ptr + c->at[i], BSON_UINT32_FROM_LE(len)));
-}
-
-static void append_member(bson_t *to, const char *name, const bson_t *update, const char *member)
-{
-    bson_iter_t it;
-    ASSERT(bson_iter_init_find(&it, update, member));
-    bson_append_iter(to, name, -1, &it);
-}
-
-static void begin_command(const struct mongo_chunk *c, bson_t *command, bson_t *updates)
-{
-    bson_init(command);
-    BSON_APPEND_UTF8(command, "update", c->collection);
-    BSON_APPEND_BOOL(command, "ordered", false);
-    BSON_APPEND_ARRAY_BEGIN(command, "updates", updates);
-}
-
-static void write_upsert(const struct mongo_chunk *c, size_t i, bool upsert, bson_t *one)
-{
-    bson_t update;
-    update_at(c, i, &update);
-    append_member(one, "q", &update, "f");
-    append_member(one, "u", &update, "u");
-    BSON_APPEND_BOOL(one, "upsert", upsert);
-}
 
 /* Writes an update command for the `n` updates of `which`. */
 static void write_command(const struct mongo_chunk *c, const size_t *which, size_t n, bool upsert,
                           bson_t *command)
 {
     bson_t updates, one;
-    begin_command(c, command, &updates);
+    mongo_chunk_begin_command(c, command, &updates);
     for (size_t i = 0; i < n; i++) {
         char room[16];
         const char *key;
         size_t len = bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
         bson_append_document_begin(&updates, key, (int)len, &one);
-        write_upsert(c, which[i], upsert, &one);
+        mongo_chunk_write_upsert(c, which[i], upsert, &one);
         bson_append_document_end(&updates, &one);
     }
     bson_append_array_end(command, &updates);
@@ -82,7 +48,7 @@ static bool settle_refused(const struct mongo_chunk *c, size_t index, const bson
     char what[MONGO_NAME_BYTES + 256];
     bson_t update;
     bool done;
-    update_at(c, index, &update);
+    mongo_chunk_update(c, index, &update);
     if (!mongo_saturate(c->client, c->of, c->collection, &update, &done, e))
         return false;
     snprintf(what, sizeof what, "an update of %s \"%.200s\"", c->collection, id_of(&update));
@@ -266,7 +232,7 @@ static void write_insert(const struct mongo_chunk *c, const size_t *which, size_
         char room[16];
         const char *key;
         size_t len = bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        update_at(c, which[i], &update);
+        mongo_chunk_update(c, which[i], &update);
         mongo_new_document(&update, &document);
         bson_append_document(&documents, key, (int)len, &document);
         bson_destroy(&document);
@@ -348,111 +314,12 @@ static bool settle_duplicates(struct mongo_chunk *c, size_t *which, size_t *n, s
 static bool refuse_id(const struct mongo_chunk *c, size_t index, struct err *e)
 {
     bson_t update;
-    update_at(c, index, &update);
+    mongo_chunk_update(c, index, &update);
     return err_set(e, EX_DATAERR, "%s: %s has a document \"%.300s\" with other metadata than its `_id` says",
                    mongo_client_name(c->client), c->collection, id_of(&update));
 }
 
-/* ---- together: updates that differ only in their document */
-
-struct alike {
-    uint64_t hash; /* hash of the update */
-    size_t index;
-};
-
-static struct slice change_of(const struct mongo_chunk *c, size_t i)
-{
-    bson_t update;
-    bson_iter_t it;
-    uint32_t len;
-    const uint8_t *bytes;
-    update_at(c, i, &update);
-    ASSERT(bson_iter_init_find(&it, &update, "u") && BSON_ITER_HOLDS_DOCUMENT(&it));
-    bson_iter_document(&it, &len, &bytes);
-    return slice_of((const char *)bytes, len);
-}
-
-static int compare_alike(const void *a, const void *b)
-{
-    const struct alike *x = a, *y = b;
-    if (x->hash != y->hash)
-        return x->hash < y->hash ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
-}
-
-/* The end of the run of updates that are alike to the one at `from`. */
-static size_t end_of_alike(const struct mongo_chunk *c, const struct alike *order, size_t from)
-{
-    size_t to = from + 1;
-    struct slice change = change_of(c, order[from].index);
-    while (to < c->count && order[to].hash == order[from].hash &&
-           slice_equal(change, change_of(c, order[to].index)))
-        to++;
-    return to;
-}
-
-/* Appends the guard, which all alike updates share. */
-static void append_guard(const struct mongo_chunk *c, size_t i, bson_t *to)
-{
-    bson_t update;
-    bson_iter_t it, member;
-    update_at(c, i, &update);
-    ASSERT(bson_iter_init_find(&it, &update, "f") && bson_iter_recurse(&it, &member));
-    while (bson_iter_next(&member)) {
-        if (strncmp(bson_iter_key(&member), "applied.", strlen("applied.")) == 0)
-            bson_append_iter(to, NULL, -1, &member);
-    }
-}
-
-static void write_alike(const struct mongo_chunk *c, const struct alike *order, size_t n, bson_t *one)
-{
-    struct mongo_ids ids;
-    bson_t q, update;
-    BSON_APPEND_DOCUMENT_BEGIN(one, "q", &q);
-    mongo_ids_begin(&ids, &q);
-    for (size_t i = 0; i < n; i++)
-        mongo_ids_add(&ids, slice_text(c->ids[order[i].index]));
-    mongo_ids_end(&ids, &q);
-    append_guard(c, order[0].index, &q);
-    bson_append_document_end(one, &q);
-    update_at(c, order[0].index, &update);
-    append_member(one, "u", &update, "u");
-    BSON_APPEND_BOOL(one, "multi", true);
-}
-
-static bool has_alike(const struct mongo_chunk *c, const struct alike *order)
-{
-    for (size_t from = 0, to; from < c->count; from = to) {
-        to = end_of_alike(c, order, from);
-        if (to - from >= ALIKE_MIN)
-            return true;
-    }
-    return false;
-}
-
-/* Writes each run of alike updates as one update of several documents, unless it is too short. */
-static void write_together(const struct mongo_chunk *c, const struct alike *order, bson_t *command)
-{
-    bson_t updates, one;
-    uint32_t n = 0;
-    begin_command(c, command, &updates);
-    for (size_t from = 0, to; from < c->count; from = to) {
-        char room[16];
-        const char *key;
-        to = end_of_alike(c, order, from);
-        bool together = to - from >= ALIKE_MIN;
-        for (size_t i = from; i < to; i = together ? to : i + 1) {
-            size_t len = bson_uint32_to_string(n++, &key, room, sizeof room);
-            bson_append_document_begin(&updates, key, (int)len, &one);
-            if (together)
-                write_alike(c, &order[from], to - from, &one);
-            else
-                write_upsert(c, order[i].index, true, &one);
-            bson_append_document_end(&updates, &one);
-        }
-    }
-    bson_append_array_end(command, &updates);
-}
+/* ---- together */
 
 /* Does the chunk add to documents that may exist? If not, it makes new ones: series, or preallocated
  * documents. */
@@ -461,7 +328,7 @@ static bool adds(const struct mongo_chunk *c)
     static const char *const operators[] = {"u.$inc", "u.$min", "u.$max"};
     bson_t update;
     bson_iter_t it, found;
-    update_at(c, 0, &update);
+    mongo_chunk_update(c, 0, &update);
     for (size_t i = 0; i < COUNT_OF(operators); i++) {
         if (bson_iter_init(&it, &update) && bson_iter_find_descendant(&it, operators[i], &found))
             return true;
@@ -469,32 +336,60 @@ static bool adds(const struct mongo_chunk *c)
     return false;
 }
 
-/* A server plans one update of a thousand documents once, which is several times as fast as a thousand
- * updates. It makes no document, and returns only how many it found. So this asks which updates are missing,
- * and leaves *n of `which` for the functions that can deal with each. */
-static bool send_together(struct mongo_chunk *c, size_t *which, size_t *n, bool *together, struct err *e)
+/* Learns from the errors of the first pipelines whether the server takes them. */
+static void learn(struct mongo_chunk *c, const struct mongo_together *t, const bson_t *reply)
 {
-    struct alike order[MONGO_CHUNK_UPDATES];
+    bson_iter_t errors, at;
+    size_t refused = 0;
+    if (c->pipelines != MONGO_PIPELINES_UNKNOWN || t->pipelines == 0)
+        return;
+    if (bson_iter_init_find(&errors, reply, "writeErrors") && bson_iter_recurse(&errors, &at)) {
+        while (bson_iter_next(&at)) {
+            size_t index = index_of(&at, t->count);
+            refused += index < t->count && t->is_pipeline[index];
+        }
+    }
+    c->pipelines = refused == t->pipelines ? MONGO_PIPELINES_REFUSED : MONGO_PIPELINES_TAKEN;
+}
+
+/* Applies the chunk by updates of many documents where some go together. *many: some do; *whole: all of the
+ * chunk is applied now. */
+static bool send_many(struct mongo_chunk *c, bool *many, bool *whole, struct err *e)
+{
+    struct mongo_together together;
     bson_t command, reply;
     bson_iter_t it;
-    for (size_t i = 0; i < *n; i++) {
-        struct slice change = change_of(c, i);
-        order[i] = (struct alike){XXH3_64bits(change.ptr, change.len), i};
+    bool good = true;
+    mongo_together_write(c, c->pipelines != MONGO_PIPELINES_REFUSED, &command, &together);
+    *many = together.many > 0;
+    *whole = false;
+    if (*many) {
+        good = mongo_write(c->client, &command, &reply, e);
+        if (good) {
+            int64_t done = bson_iter_init_find(&it, &reply, "n") ? bson_iter_as_int64(&it) : 0;
+            *whole = done == (int64_t)c->count && !bson_has_field(&reply, "writeErrors");
+            c->made += count_upserted(&reply);
+            learn(c, &together, &reply);
+        } else if (e->code == EX_IOERR && c->pipelines == MONGO_PIPELINES_UNKNOWN && together.pipelines > 0) {
+            c->pipelines = MONGO_PIPELINES_REFUSED; /* with the whole command */
+            good = true;
+        }
+        bson_destroy(&reply);
     }
-    qsort(order, *n, sizeof *order, compare_alike);
-    *together = has_alike(c, order);
-    if (!*together)
-        return true;
-    write_together(c, order, &command);
-    bool good = mongo_write(c->client, &command, &reply, e);
-    int64_t done = good && bson_iter_init_find(&it, &reply, "n") ? bson_iter_as_int64(&it) : 0;
-    c->made += good ? count_upserted(&reply) : 0;
-    bool is_whole = done == (int64_t)*n && !bson_has_field(&reply, "writeErrors");
-    bson_destroy(&reply);
     bson_destroy(&command);
-    if (is_whole)
+    return good;
+}
+
+/* Updates of many documents make none, and return only how many they found. So this asks which updates are
+ * missing, and leaves *n of `which` for the functions that can deal with each. */
+static bool send_together(struct mongo_chunk *c, size_t *which, size_t *n, bool *together, struct err *e)
+{
+    bool whole;
+    if (!send_many(c, together, &whole, e))
+        return false;
+    if (whole)
         *n = 0;
-    return good && (is_whole || drop_applied(c, which, n, e));
+    return whole || !*together || drop_applied(c, which, n, e);
 }
 
 static int compare_ids(const void *a, const void *b, void *chunk)
@@ -509,7 +404,7 @@ static void list(struct mongo_chunk *c, size_t *which)
 {
     for (size_t i = 0; i < c->count; i++) {
         bson_t update;
-        update_at(c, i, &update);
+        mongo_chunk_update(c, i, &update);
         c->ids[i] = id_of(&update);
         which[i] = i;
     }

@@ -3,10 +3,11 @@
  *
  * Exact  : as docs/LEDGER.md says of "apply". Chunks of one batch may be applied in any order and at the same
  *          time: each document has its own guard.
- * Alike  : updates that differ only in their document are first sent as one update of many. It inserts
- *          nothing, and matches by `_id` only. So it also updates a document whose metadata another client
- *          changed; a single update refuses that (EX_DATAERR). Behind a router, updates are sent one by one:
- *          without a shard key, the router would send them to every shard.
+ * Many   : updates that differ only in their document, or in their sums, too, are first sent as updates of
+ *          many documents (together.h). These insert nothing, and match by `_id` only. So they also update a
+ *          document whose metadata another client changed; a single update refuses that (EX_DATAERR). Behind
+ *          a router, updates are sent one by one: without a shard key, the router would send them to every
+ *          shard.
  * New    : documents that do not exist are inserted together. An update of many shows which ones are missing.
  *          Without one, they are searched for (on all shards) if the chunk before inserted many documents.
  * Ahead  : preallocated documents are inserted together; existing ones are left alone.
@@ -19,21 +20,7 @@
  */
 #pragma once
 
-#include "store/mongo/handle/handle.h"
-
-struct mongo_chunk {
-    struct mongo_client *client;
-    const struct mongo_open *of; /* the batch that the updates are from */
-    bool one_by_one;             /* send alike updates one by one, too */
-    char collection[MONGO_NAME_BYTES];
-    struct text raw; /* updates, concatenated */
-    size_t at[MONGO_CHUNK_UPDATES];
-    const char *ids[MONGO_CHUNK_UPDATES]; /* `_id`s within `raw`, while the chunk is applied */
-    size_t count;
-    size_t made;    /* documents that the chunk made */
-    bool is_ahead;  /* all updates only preallocate documents */
-    bool finds_new; /* the chunk before made many documents: worth looking for new ones */
-};
+#include "store/mongo/send/updates.h"
 
 /* Applies the chunk. When it returns true, all is applied and the chunk is empty. */
 bool mongo_chunk_apply(struct mongo_chunk *c, struct err *e) MUST_CHECK;

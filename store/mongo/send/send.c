@@ -122,6 +122,7 @@ static bool fill_senders(struct mongo_store *m, const struct mongo_open *of, str
         sender->sending = s;
         sender->chunk.of = of;
         sender->chunk.one_by_one = m->limits.is_router;
+        sender->chunk.pipelines = m->pipelines;
         if (!take_chunk(s, &sender->chunk))
             break;
         if (!mongo_connection(m, *count, &sender->chunk.client, e))
@@ -156,8 +157,11 @@ bool mongo_send(struct mongo_store *m, const struct mongo_open *of, struct slice
         pthread_join(senders[i].thread, NULL);
     if (s.has_failed)
         *e = s.error;
-    for (size_t i = 0; i < m->connections; i++)
+    for (size_t i = 0; i < m->connections; i++) {
+        if (senders[i].chunk.pipelines != MONGO_PIPELINES_UNKNOWN)
+            m->pipelines = senders[i].chunk.pipelines;
         text_fini(&senders[i].chunk.raw);
+    }
     mongo_log_close(&s.log);
     free(senders);
     return good && !s.has_failed;

@@ -20,7 +20,8 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#define MAYBE_NEW (UINT64_C(1) << 63)
+#define MAYBE_NEW   (UINT64_C(1) << 63)
+#define BUCKET_BITS 15 /* of a signature: the time buckets, of which a batch has few combinations */
 
 /* ---- which series */
 
@@ -249,15 +250,16 @@ static void note_written(struct mongo_written *written, int64_t start_ms)
     written->starts[written->count++] = start_ms;
 }
 
-/* Hashes what the document's update does, so that alike updates have the same hash; and describes the
- * document for preallocation. Returns the first cell of the next document. */
+/* Makes a signature of the document's update, below MAYBE_NEW: equal for alike updates, and close for updates
+ * of the same time buckets. Describes the document for preallocation. Returns the first cell of the next
+ * document. */
 static size_t sign_document(const struct update *u, const struct mongo_kind *k, size_t i, size_t count,
                             uint64_t *signature, struct mongo_touch *t)
 {
     uint32_t series = update_series_at(u, i);
     *t = (struct mongo_touch){.series = series, .start_ms = span_floor(k->span, update_ms_at(u, i))};
     int64_t end_ms = span_next(k->span, t->start_ms);
-    *signature = 0;
+    uint64_t buckets = 0, values = 0;
     while (update_is_within(u, i, count, series, end_ms)) {
         int64_t slot[1 + REPORT_COLUMNS_MAX] = {span_floor(k->finest, update_ms_at(u, i))};
         if (k->finest == SPAN_DAY && u->m->with_weeks)
@@ -268,8 +270,10 @@ static size_t sign_document(const struct update *u, const struct mongo_kind *k, 
             merge_cells(u->m, u->report, count, &i, slot + 1);
         }
         t->hits = value_add(t->hits, hits_of(u, slot + 1));
-        *signature = XXH3_64bits_withSeed(slot, sizeof slot, *signature);
+        buckets = XXH3_64bits_withSeed(slot, sizeof *slot, buckets);
+        values = XXH3_64bits_withSeed(slot, sizeof slot, values);
     }
+    *signature = buckets >> (64 - BUCKET_BITS) << (63 - BUCKET_BITS) | values >> (1 + BUCKET_BITS);
     t->is_last = i == count || update_series_at(u, i) != series;
     return i;
 }
@@ -282,8 +286,9 @@ static int64_t first_kept(const struct update *u, const struct mongo_kind *k)
     return longest == SPAN_MONTH ? 0 : u->m->more[u->report].watermarks.before_ms[longest];
 }
 
-/* Writes alike documents one behind the other, so that they are sent together. Documents that may be new
- * come last: if none is, nobody asks which exist (mongo/send/chunk.h). */
+/* Writes documents that are sent together one behind the other (mongo/send/together.h): alike ones, beside
+ * those that differ only in their values. Documents that may be new come last: if none is, nobody asks which
+ * exist (mongo/send/chunk.h). */
 static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind, size_t cell_count)
 {
     struct mongo_store *m = u->m;
@@ -302,7 +307,7 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
         }
         bool is_there = mongo_touch(m, u->report, kind, &touch);
         m->sorting.documents[count++] =
-            (struct radix_item){signature >> 1 | (is_there ? 0 : MAYBE_NEW), (uint32_t)i};
+            (struct radix_item){signature | (is_there ? 0 : MAYBE_NEW), (uint32_t)i};
         i = next;
     }
     const struct radix_item *sorted =
