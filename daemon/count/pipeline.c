@@ -168,7 +168,7 @@ static void close_stripe(struct pipeline *p)
 }
 
 /* Is the writer still busy with a stripe before the open one? Then the open one is filled further: a series
- * that comes twice in a batch is written once. A backfill's batches stay short, since others wait for them. */
+ * that comes twice in a batch is written once. A backfill's batches stay short, since others wait. */
 static bool writer_is_behind(struct pipeline *p)
 {
     pthread_mutex_lock(&p->lanes.lock);
