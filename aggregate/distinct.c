@@ -12,8 +12,6 @@
 #define SORT_BITS       8
 #define ENTRY_BYTES_MAX 5          /* of 32 bits, as a varint */
 #define JOINED          UINT64_MAX /* follows the last entry */
-#define REST_BITS       (64 - DISTINCT_REGISTER_BITS)
-#define RANK_MAX        (REST_BITS + 1)
 /* Bits of an entry's 26 that are behind the register's number. */
 #define BEHIND_BITS     (DISTINCT_ENTRY_BITS - DISTINCT_REGISTER_BITS)
 
@@ -59,7 +57,7 @@ static void make_registers(struct distinct *d, struct arena *arena)
 
 bool distinct_add_register(struct distinct *d, struct arena *arena, int64_t number, int64_t rank)
 {
-    if (number < 0 || number >= DISTINCT_REGISTERS || rank < 1 || rank > RANK_MAX)
+    if (number < 0 || number >= DISTINCT_REGISTERS || rank < 1 || rank > DISTINCT_RANK_MAX)
         return false;
     make_registers(d, arena);
     uint8_t *to = &d->registers[number];
@@ -234,7 +232,7 @@ static bool merge_registers(struct distinct *d, struct arena *arena, const uint8
         const uint8_t *three = p + i / 4 * 3;
         const uint32_t four = (uint32_t)(three[0] | three[1] << 8 | three[2] << 16);
         const uint8_t rank = (four >> (i % 4 * 6)) & 63;
-        if (rank > RANK_MAX)
+        if (rank > DISTINCT_RANK_MAX)
             return false;
         d->registers[i] = rank > d->registers[i] ? rank : d->registers[i];
     }
@@ -295,7 +293,7 @@ static double sigma(double x)
     return sum;
 }
 
-/* The same idea for the registers at RANK_MAX. */
+/* The same idea for the registers at DISTINCT_RANK_MAX. */
 static double tau(double x)
 {
     double y = 1, sum = 1 - x, before = -1;
@@ -313,13 +311,13 @@ static double tau(double x)
 int64_t distinct_count(const struct distinct *d)
 {
     const double m = DISTINCT_REGISTERS;
-    int64_t ranks[RANK_MAX + 1] = {0};
+    int64_t ranks[DISTINCT_RANK_MAX + 1] = {0};
     if (d->mask != DISTINCT_MANY)
         return d->count;
     for (size_t i = 0; i < DISTINCT_REGISTERS; i++)
         ranks[d->registers[i]]++;
-    double z = m * tau(1 - (double)ranks[RANK_MAX] / m);
-    for (int rank = RANK_MAX - 1; rank >= 1; rank--)
+    double z = m * tau(1 - (double)ranks[DISTINCT_RANK_MAX] / m);
+    for (int rank = DISTINCT_RANK_MAX - 1; rank >= 1; rank--)
         z = (z + (double)ranks[rank]) / 2;
     z += m * sigma((double)ranks[0] / m);
     return (int64_t)llround(m * m / (2 * M_LN2 * z));

@@ -30,6 +30,7 @@
 #define DISTINCT_ENTRY_BITS    26 /* bits of the hash that an entry has as they are */
 #define DISTINCT_ENTRIES_MAX   700
 #define DISTINCT_FEW           4
+#define DISTINCT_RANK_MAX      (64 - DISTINCT_REGISTER_BITS + 1) /* of a register */
 #define DISTINCT_MANY          UINT32_MAX
 #define DISTINCT_PACKED_MAX    (1 + DISTINCT_REGISTERS * 6 / 8) /* bytes of packed registers */
 

@@ -167,8 +167,8 @@ static void close_stripe(struct pipeline *p)
     p->seal_wanted = false;
 }
 
-/* Is the writer still busy with a stripe before the open one? Then that one is better filled than waited for:
- * a series that comes twice in a batch is written once. A backfill's batches stay short, since others wait. */
+/* Is the writer still busy with a stripe before the open one? Then the open one is filled further: a series
+ * that comes twice in a batch is written once. A backfill's batches stay short, since others wait. */
 static bool writer_is_behind(struct pipeline *p)
 {
     pthread_mutex_lock(&p->lanes.lock);

@@ -4,10 +4,11 @@
  *   reader ──blocks──▶ worker 0: decode → shard ─┐ parts
  *   (lock) ──blocks──▶ worker 1: decode → shard ─┴──▶ writer (the caller's thread): store_apply()
  *
- * Stripe : a range [from, to) of the source whose events become one batch. It ends after stripe_bytes, or when
- *          a shard is full, or after stripe_ms if no stripe before it is still being written. Every worker seals its part when it meets a block of the
- *          next stripe. The writer applies stripe k when all workers are past it. So the batch's range is
- *          exact although threads share the blocks of a stripe.
+ * Stripe : a range [from, to) of the source whose events become one batch. It ends after stripe_bytes, or
+ *          when a shard is full, or after stripe_ms if no stripe before it is still being written. Every
+ *          worker seals its part when it meets a block of the next stripe. The writer applies stripe k when
+ *          all workers are past it. So the batch's range is exact although threads share the blocks of a
+ *          stripe.
  * Memory : a worker holds one open and one sealed part. It waits until the writer has given the sealed part
  *          back. There is no other queue: a slow store stops the reading.
  * Errors : bad lines are rejects. A read error ends the run after everything read before it is stored. A

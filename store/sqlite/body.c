@@ -114,21 +114,26 @@ static uint8_t *bytes_put(uint8_t *p, const uint8_t *bytes, size_t len)
     return p + len;
 }
 
-/* Write a sketch packed or tight. Pre: there is room for sketch_room() bytes. */
+/* Write the length of the bytes at p + 1 before them. Pre: there is room for VARINT_BYTES_MAX more. */
+static uint8_t *length_put(uint8_t *p, size_t len)
+{
+    uint8_t bytes[VARINT_BYTES_MAX];
+    const size_t size = varint_size(len);
+    if (size > 1)
+        memmove(p + size, p + 1, len);
+    (void)varint_put(bytes, len);
+    memcpy(p, bytes, size);
+    return p + size + len;
+}
+
+/* Write a sketch packed or tight. Pre: there is room for VARINT_BYTES_MAX and tight_room() bytes. */
 static uint8_t *sketch_put(struct body_buffer *b, uint8_t *p, enum sketch_kind kind, const union sketch *s)
 {
-    uint8_t len_bytes[VARINT_BYTES_MAX];
-    if (!b->packs_tight) {
-        text_clear(&b->packed);
-        sketch_pack(kind, s, &b->packed);
-        return bytes_put(p, (const uint8_t *)b->packed.ptr, b->packed.len);
-    }
-    const size_t len = tight_put(kind, s, p + 1, &b->packed), begins = varint_size(len);
-    if (begins > 1)
-        memmove(p + begins, p + 1, len);
-    (void)varint_put(len_bytes, len);
-    memcpy(p, len_bytes, begins);
-    return p + begins + len;
+    if (b->packs_tight)
+        return length_put(p, tight_put(kind, s, p + 1, &b->packed));
+    text_clear(&b->packed);
+    sketch_pack(kind, s, &b->packed);
+    return bytes_put(p, (const uint8_t *)b->packed.ptr, b->packed.len);
 }
 
 /* Make room behind `at`, for the bytes from `*data` on. Returns `at`, which may have moved. */
@@ -209,32 +214,49 @@ static inline void merge_put(struct merge *m, uint32_t slot, const int64_t *valu
         m->out = sketch_put(m->buffer, m->out, measure_sketch_kind(report_sketched(r, i)), &sketches[i]);
 }
 
-/* Read the sketches of `c`. Their memory is m->buffer->work. False: one is damaged. */
-static bool read_sketches(struct merge *m, const struct counts *c, union sketch *sketches)
+/* Read a sketch of `c`. Its memory is m->buffer->work. False: it is damaged. */
+static bool sketch_read(struct merge *m, const struct counts *c, size_t i, union sketch *sketch)
 {
+    const enum sketch_kind kind = measure_sketch_kind(report_sketched(m->report, i));
     struct arena *arena = sketch_work_ready(&m->buffer->work);
-    for (size_t i = 0; i < m->report->sketch_count; i++) {
-        const enum sketch_kind kind = measure_sketch_kind(report_sketched(m->report, i));
-        sketches[i] = (union sketch){0};
-        if (c->is_tight && c->sketches[i].len > 0
-                ? !tight_merge(kind, c->sketches[i], &sketches[i], arena, &m->buffer->packed)
-                : !sketch_merge(kind, &sketches[i], arena, c->sketches[i]))
-            return false;
+    *sketch = (union sketch){0};
+    if (c->is_tight && c->sketches[i].len > 0)
+        return tight_merge(kind, c->sketches[i], sketch, arena, &m->buffer->packed);
+    return sketch_merge(kind, sketch, arena, c->sketches[i]);
+}
+
+/* Write the union of a sketch of `c` and that of an item. False: it is damaged. */
+static bool sketch_put_both(struct merge *m, const struct counts *c, size_t i, const union sketch *more)
+{
+    const enum sketch_kind kind = measure_sketch_kind(report_sketched(m->report, i));
+    union sketch both;
+    if (c->is_tight && c->sketches[i].len > 0 && m->buffer->packs_tight) {
+        merge_room(m, VARINT_BYTES_MAX + TIGHT_JOINED_MAX);
+        const size_t len = tight_join(kind, c->sketches[i], more, m->out + 1);
+        if (len > 0) {
+            m->out = length_put(m->out, len);
+            return true;
+        }
     }
+    if (!sketch_read(m, c, i, &both))
+        return false;
+    sketch_unite(kind, &both, &m->buffer->work.arena, more, 1);
+    merge_room(m, VARINT_BYTES_MAX + tight_room(kind, &both));
+    m->out = sketch_put(m->buffer, m->out, kind, &both);
     return true;
 }
 
 /* Write a slot whose counts are `c` and those of an item. False: a sketch is damaged. */
 static bool merge_put_both(struct merge *m, struct counts *c, const struct body_item *item)
 {
-    union sketch both[REPORT_MEASURES_MAX];
-    report_merge(m->report, c->values, item->value);
-    if (m->report->sketch_count > 0 && !read_sketches(m, c, both))
-        return false;
-    for (size_t i = 0; i < m->report->sketch_count; i++)
-        sketch_unite(measure_sketch_kind(report_sketched(m->report, i)), &both[i], &m->buffer->work.arena,
-                     &item->sketches[i], 1);
-    merge_put(m, item->slot, c->values, both);
+    const struct report *r = m->report;
+    report_merge(r, c->values, item->value);
+    merge_room(m, (1 + r->column_count) * VARINT_BYTES_MAX);
+    m->out = columns_put(m, item->slot, r->sketch_count > 0 && m->buffer->packs_tight, c->values);
+    for (size_t i = 0; i < r->sketch_count; i++) {
+        if (!sketch_put_both(m, c, i, &item->sketches[i]))
+            return false;
+    }
     return true;
 }
 
@@ -359,16 +381,22 @@ static bool take_sketch(struct merge *m, enum sketch_kind kind, union sketch *fr
 /* Write a slot whose counts are `c` without those of an item, if any is left. */
 static bool take_counts(struct merge *m, struct counts *c, const struct body_item *item)
 {
-    union sketch rest[REPORT_MEASURES_MAX];
-    if (!report_take(m->report, c->values, item->value) ||
-        (m->report->sketch_count > 0 && !read_sketches(m, c, rest)))
+    const struct report *r = m->report;
+    union sketch rest;
+    if (!report_take(r, c->values, item->value))
         return false;
-    for (size_t i = 0; i < m->report->sketch_count; i++) {
-        if (!take_sketch(m, measure_sketch_kind(report_sketched(m->report, i)), &rest[i], &item->sketches[i]))
+    const bool is_left = !report_is_zero(r, c->values);
+    merge_room(m, (1 + r->column_count) * VARINT_BYTES_MAX);
+    if (is_left)
+        m->out = columns_put(m, item->slot, r->sketch_count > 0 && m->buffer->packs_tight, c->values);
+    for (size_t i = 0; i < r->sketch_count; i++) {
+        const enum sketch_kind kind = measure_sketch_kind(report_sketched(r, i));
+        if (!sketch_read(m, c, i, &rest) || !take_sketch(m, kind, &rest, &item->sketches[i]))
             return false;
+        merge_room(m, VARINT_BYTES_MAX + tight_room(kind, &rest));
+        if (is_left)
+            m->out = sketch_put(m->buffer, m->out, kind, &rest);
     }
-    if (!report_is_zero(m->report, c->values))
-        merge_put(m, item->slot, c->values, rest);
     return true;
 }
 

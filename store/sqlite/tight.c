@@ -8,7 +8,8 @@
 #define IS_ENTRIES    1 /* first byte of a packed distinct count (distinct.c) */
 #define IS_REGISTERS  2
 #define HAS_REGISTERS (DISTINCT_ENTRIES_MAX + 1) /* in place of a number of entries */
-#define COUNT_MAX     ((uint64_t)UINT32_MAX)     /* greater ones choose no shift, which is below 32 */
+#define BUCKETS_MAX   (2 * HISTOGRAM_SLOTS - 1)
+#define COUNT_MAX     ((uint64_t)UINT32_MAX) /* greater ones choose no shift, which is below 32 */
 _Static_assert(2 * HISTOGRAM_SLOTS <= 1 << SLOT_BITS, "a slot in zigzag has so many bits");
 
 static unsigned log2_of(uint64_t number)
@@ -60,13 +61,9 @@ static inline bool get_one_event(struct slice tight, uint64_t *slot)
     return (bits & 3) == 3 && bits >> (2 + SLOT_BITS) == 1;
 }
 
-/* Returns false if it has too many buckets, or more bytes than packed ones. */
-static bool put_histogram(const struct histogram *h, struct bits_out *b)
+/* Writing fails if it takes more bytes than packed ones. Pre: count > 0. */
+static void put_buckets(const struct histogram_bucket *list, size_t count, struct bits_out *b)
 {
-    struct histogram_bucket list[2 * HISTOGRAM_SLOTS];
-    const size_t count = list_buckets(h, list);
-    if (count == 0 || count >= TIGHT_OTHER)
-        return false;
     const uint64_t first = varint_zigzag(list[0].slot), gaps = count - 1;
     uint64_t packed = varint_size(first), more = 0;
     for (size_t i = 0; i < count; i++) {
@@ -88,6 +85,48 @@ static bool put_histogram(const struct histogram *h, struct bits_out *b)
         bits_put_rice(b, (uint64_t)(list[i].slot - list[i - 1].slot - 1), gap_shift);
         bits_put_rice(b, (uint64_t)list[i].count - 1, count_shift);
     }
+}
+
+/* False: it is damaged. */
+static bool read_buckets(struct bits_in *b, uint64_t count, struct histogram_bucket list[BUCKETS_MAX])
+{
+    const unsigned count_shift = (unsigned)(bits_get_gamma(b) - 1) & 31;
+    const unsigned gap_shift = count > 1 ? (unsigned)bits_get(b, SHIFT_BITS) : 0;
+    int64_t slot = varint_unzigzag(bits_get(b, SLOT_BITS));
+    for (uint64_t i = 0; i < count; i++) {
+        if (i > 0) {
+            const uint64_t gap = bits_get_rice(b, gap_shift);
+            slot = gap > BUCKETS_MAX ? HISTOGRAM_SLOTS : slot + 1 + (int64_t)gap;
+        }
+        const uint64_t more = bits_get_rice(b, count_shift);
+        if (b->failed || more >= INT64_MAX || slot <= -HISTOGRAM_SLOTS || slot >= HISTOGRAM_SLOTS)
+            return false;
+        list[i] = (struct histogram_bucket){(int32_t)slot, (int64_t)more + 1};
+    }
+    return bits_end(b);
+}
+
+/* Writes the buckets that are read and those of a histogram. False: they are damaged, or there are none. */
+static bool join_buckets(struct bits_in *in, uint64_t count, const struct histogram *h, struct bits_out *out)
+{
+    struct histogram_bucket old[BUCKETS_MAX], new[BUCKETS_MAX], both[BUCKETS_MAX];
+    size_t i = 0, k = 0, n = 0;
+    if (!read_buckets(in, count, old))
+        return false;
+    const size_t more = list_buckets(h, new);
+    while (i < count || k < more) {
+        if (k == more || (i < count && old[i].slot < new[k].slot)) {
+            both[n++] = old[i++];
+        } else if (i == count || new[k].slot < old[i].slot) {
+            both[n++] = new[k++];
+        } else {
+            both[n] = old[i++];
+            if (__builtin_add_overflow(both[n].count, new[k++].count, &both[n].count))
+                both[n].count = INT64_MAX;
+            n++;
+        }
+    }
+    put_buckets(both, n, out);
     return true;
 }
 
@@ -160,10 +199,9 @@ static inline bool get_one_text(struct slice tight, uint64_t *entry)
     return (before + rank + 7) / 8 == tight.len;
 }
 
-static void put_entries(const struct distinct *d, struct bits_out *b)
+/* Writing fails if it takes more bytes than packed ones. Pre: count > 0. */
+static void put_entries(const uint32_t *entries, size_t count, struct bits_out *b)
 {
-    uint32_t entries[DISTINCT_ENTRIES_MAX];
-    const size_t count = distinct_sort(d, entries);
     const unsigned shift = entry_shift(count);
     uint64_t next = 0, packed = 1;
     for (size_t i = 0; i < count; i++)
@@ -175,6 +213,44 @@ static void put_entries(const struct distinct *d, struct bits_out *b)
         bits_put_unary(b, (entries[i] & ((1 << RANK_BITS) - 1)) - 1);
         next = (entries[i] >> RANK_BITS) + 1;
     }
+}
+
+/* False: it is damaged. */
+static bool read_entries(struct bits_in *b, uint64_t count, uint32_t entries[DISTINCT_ENTRIES_MAX])
+{
+    const unsigned shift = entry_shift(count);
+    uint64_t next = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t bits = next + bits_get_rice(b, shift), rank = bits_get_unary(b) + 1;
+        const uint64_t entry = bits << RANK_BITS | rank;
+        if (b->failed || bits >> DISTINCT_ENTRY_BITS != 0 || rank >> RANK_BITS != 0 ||
+            !distinct_entry_is_valid(entry))
+            return false;
+        entries[i] = (uint32_t)entry;
+        next = bits + 1;
+    }
+    return bits_end(b);
+}
+
+/* Writes the entries that are read and those of a distinct count. False: they are damaged, or too many. */
+static bool join_entries(struct bits_in *in, uint64_t count, const struct distinct *d, struct bits_out *out)
+{
+    uint32_t old[DISTINCT_ENTRIES_MAX], new[DISTINCT_ENTRIES_MAX], both[2 * DISTINCT_ENTRIES_MAX];
+    size_t i = 0, k = 0, n = 0;
+    if (!read_entries(in, count, old))
+        return false;
+    const size_t more = distinct_sort(d, new);
+    while (i < count || k < more) {
+        const uint32_t entry = k == more || (i < count && old[i] < new[k]) ? old[i++] : new[k++];
+        if (n > 0 && both[n - 1] >> RANK_BITS == entry >> RANK_BITS)
+            both[n - 1] = entry; /* the greater rank comes last */
+        else
+            both[n++] = entry;
+    }
+    if (n > DISTINCT_ENTRIES_MAX)
+        return false;
+    put_entries(both, n, out);
+    return true;
 }
 
 static void get_entries(struct bits_in *b, uint64_t count, struct text *packed)
@@ -208,6 +284,33 @@ static void put_registers(const uint8_t ranks[DISTINCT_REGISTERS], struct bits_o
     bits_put(b, shift, 1);
     for (int i = 0; i < DISTINCT_REGISTERS; i++)
         bits_put_rice(b, ranks[i] - least, shift);
+}
+
+/* False: it is damaged. */
+static bool read_registers(struct bits_in *b, uint8_t ranks[DISTINCT_REGISTERS])
+{
+    const uint64_t least = bits_get(b, RANK_BITS);
+    const unsigned shift = (unsigned)bits_get(b, 1);
+    for (int i = 0; i < DISTINCT_REGISTERS; i++) {
+        const uint64_t rank = least + bits_get_rice(b, shift);
+        if (b->failed || rank > DISTINCT_RANK_MAX)
+            return false;
+        ranks[i] = (uint8_t)rank;
+    }
+    return bits_end(b);
+}
+
+/* Writes the registers that are read and those of a distinct count. False: they are damaged. */
+static bool join_registers(struct bits_in *in, const struct distinct *d, struct bits_out *out)
+{
+    uint8_t ranks[DISTINCT_REGISTERS], more[DISTINCT_REGISTERS];
+    if (!read_registers(in, ranks))
+        return false;
+    distinct_ranks(d, more);
+    for (int i = 0; i < DISTINCT_REGISTERS; i++)
+        ranks[i] = more[i] > ranks[i] ? more[i] : ranks[i];
+    put_registers(ranks, out);
+    return true;
 }
 
 static bool get_registers(struct bits_in *b, struct text *packed)
@@ -249,65 +352,87 @@ static size_t put_other(enum sketch_kind kind, const union sketch *s, uint8_t *t
     return (size_t)(end - to) + work->len;
 }
 
-size_t tight_put(enum sketch_kind kind, const union sketch *s, uint8_t *to, struct text *work)
+/* Returns 0 if it is empty, or takes more bytes than packed ones. */
+static size_t put_histogram(const struct histogram *h, uint8_t *to)
 {
     struct bits_out b = {.p = to, .end = to};
-    bool good = true;
-    if (kind == SKETCH_HISTOGRAM) {
-        const struct histogram *h = &s->histogram;
-        if (h->counts == NULL && h->few_counts[0] == 1 && h->few_counts[1] == 0)
-            return put_one_event(h->few[0], to);
-        good = put_histogram(h, &b);
-    } else if (s->distinct.mask == 0 && s->distinct.count == 1) {
-        const size_t size = put_one_text(s->distinct.few[0], to);
-        if (size > 0)
-            return size;
-        put_entries(&s->distinct, &b);
-    } else if (s->distinct.mask == DISTINCT_MANY) {
-        put_registers(s->distinct.registers, &b);
-    } else if (s->distinct.count > 0) {
-        put_entries(&s->distinct, &b);
+    struct histogram_bucket list[BUCKETS_MAX];
+    if (h->counts == NULL && h->few_counts[0] == 1 && h->few_counts[1] == 0)
+        return put_one_event(h->few[0], to);
+    const size_t count = list_buckets(h, list);
+    if (count == 0)
+        return 0;
+    put_buckets(list, count, &b);
+    const uint8_t *const end = bits_finish(&b);
+    return b.failed ? 0 : (size_t)(end - to);
+}
+
+/* The same of a distinct count. */
+static size_t put_distinct(const struct distinct *d, uint8_t *to)
+{
+    struct bits_out b = {.p = to, .end = to};
+    uint32_t entries[DISTINCT_ENTRIES_MAX];
+    if (d->mask == 0 && d->count == 1)
+        return put_one_text(d->few[0], to);
+    if (d->mask == DISTINCT_MANY) {
+        put_registers(d->registers, &b);
     } else {
-        good = false;
+        const size_t count = distinct_sort(d, entries);
+        if (count == 0)
+            return 0;
+        put_entries(entries, count, &b);
     }
     const uint8_t *const end = bits_finish(&b);
-    return good && !b.failed ? (size_t)(end - to) : put_other(kind, s, to, work);
+    return b.failed ? 0 : (size_t)(end - to);
+}
+
+size_t tight_put(enum sketch_kind kind, const union sketch *s, uint8_t *to, struct text *work)
+{
+    const size_t len =
+        kind == SKETCH_HISTOGRAM ? put_histogram(&s->histogram, to) : put_distinct(&s->distinct, to);
+    return len > 0 ? len : put_other(kind, s, to, work);
+}
+
+static bool join_distinct(struct bits_in *in, uint64_t count, const struct distinct *d, struct bits_out *out)
+{
+    if (count == HAS_REGISTERS)
+        return join_registers(in, d, out);
+    return count < HAS_REGISTERS && d->mask != DISTINCT_MANY && join_entries(in, count, d, out);
+}
+
+size_t tight_join(enum sketch_kind kind, struct slice tight, const union sketch *more, uint8_t *to)
+{
+    const uint8_t *begin = (const uint8_t *)tight.ptr;
+    struct bits_in in = {.p = begin, .end = begin + tight.len};
+    struct bits_out out = {.p = to, .end = to};
+    const uint64_t count = bits_get_gamma(&in);
+    const bool good = kind == SKETCH_HISTOGRAM
+                          ? count <= BUCKETS_MAX && join_buckets(&in, count, &more->histogram, &out)
+                          : join_distinct(&in, count, &more->distinct, &out);
+    const uint8_t *const end = bits_finish(&out);
+    return good && !out.failed ? (size_t)(end - to) : 0;
 }
 
 /* ---- reading into a sketch */
 
-static bool merge_histogram(struct bits_in *b, uint64_t buckets, struct histogram *h, struct arena *arena)
+static bool merge_histogram(struct bits_in *b, uint64_t count, struct histogram *h, struct arena *arena)
 {
-    const unsigned count_shift = (unsigned)(bits_get_gamma(b) - 1) & 31;
-    const unsigned gap_shift = buckets > 1 ? (unsigned)bits_get(b, SHIFT_BITS) : 0;
-    int64_t slot = varint_unzigzag(bits_get(b, SLOT_BITS));
-    for (uint64_t i = 0; i < buckets; i++) {
-        if (i > 0) {
-            const uint64_t gap = bits_get_rice(b, gap_shift);
-            slot = gap > 2 * HISTOGRAM_SLOTS ? HISTOGRAM_SLOTS : slot + 1 + (int64_t)gap;
-        }
-        const uint64_t more = bits_get_rice(b, count_shift);
-        if (b->failed || more >= INT64_MAX || slot <= -HISTOGRAM_SLOTS || slot >= HISTOGRAM_SLOTS)
-            return false;
-        histogram_add(h, arena, (int32_t)slot, (int64_t)more + 1);
-    }
-    return bits_end(b);
+    struct histogram_bucket list[BUCKETS_MAX];
+    if (count > BUCKETS_MAX || !read_buckets(b, count, list))
+        return false;
+    for (uint64_t i = 0; i < count; i++)
+        histogram_add(h, arena, list[i].slot, list[i].count);
+    return true;
 }
 
 static bool merge_entries(struct bits_in *b, uint64_t count, struct distinct *d, struct arena *arena)
 {
-    const unsigned shift = entry_shift(count);
-    uint64_t next = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        const uint64_t bits = next + bits_get_rice(b, shift), rank = bits_get_unary(b) + 1;
-        const uint64_t entry = bits << RANK_BITS | rank;
-        if (b->failed || bits >> DISTINCT_ENTRY_BITS != 0 || rank >> RANK_BITS != 0 ||
-            !distinct_entry_is_valid(entry))
-            return false;
-        distinct_add_entry(d, arena, (uint32_t)entry);
-        next = bits + 1;
-    }
-    return bits_end(b);
+    uint32_t entries[DISTINCT_ENTRIES_MAX];
+    if (!read_entries(b, count, entries))
+        return false;
+    for (uint64_t i = 0; i < count; i++)
+        distinct_add_entry(d, arena, entries[i]);
+    return true;
 }
 
 bool tight_merge(enum sketch_kind kind, struct slice tight, union sketch *to, struct arena *arena,
@@ -315,11 +440,6 @@ bool tight_merge(enum sketch_kind kind, struct slice tight, union sketch *to, st
 {
     const uint8_t *begin = (const uint8_t *)tight.ptr;
     struct bits_in b = {.p = begin, .end = begin + tight.len};
-    uint64_t one;
-    if (kind == SKETCH_HISTOGRAM && get_one_event(tight, &one) && one >> 1 < HISTOGRAM_SLOTS - 1) {
-        histogram_add(&to->histogram, arena, (int32_t)varint_unzigzag(one), 1);
-        return true;
-    }
     const uint64_t count = bits_get_gamma(&b);
     if (kind == SKETCH_HISTOGRAM && count < TIGHT_OTHER)
         return merge_histogram(&b, count, &to->histogram, arena);

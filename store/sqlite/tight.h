@@ -1,5 +1,5 @@
-/* tight.h - packed sketches (aggregate/sketch.h) in fewer bits: two thirds of the bytes. body.c writes them
- * into rows and reads them. The numbers are as bits.h writes them:
+/* tight.h - sketches in fewer bits than packed ones (aggregate/sketch.h): two thirds of the bytes. body.c
+ * writes them into rows and reads them. The numbers are as bits.h writes them:
  *
  *   histogram   gamma: buckets; gamma: shift of counts + 1; if there are two buckets, 4 bits: shift of gaps
  *               each bucket: the first one's zigzag slot in 12 bits, or rice: gap; rice: count - 1
@@ -20,9 +20,11 @@
 
 #define TIGHT_OTHER      4095
 #define TIGHT_BYTES_MORE 3 /* that a sketch may take beyond its packed ones */
+/* The most that tight_join() writes: a gap takes two bytes as a varint, or five in a distinct count. */
+#define TIGHT_JOINED_MAX (2 * HISTOGRAM_SLOTS * (2 + VARINT_BYTES_MAX))
 
-/* Writes a sketch. Returns how many bytes it takes, up to tight_room(); an empty one takes none. `work` is for
- * sketches that are shorter as they are packed. */
+/* Writes a sketch. Returns how many bytes it takes, up to tight_room(); an empty one takes none. `work` is
+ * for sketches that are shorter as they are packed. */
 size_t tight_put(enum sketch_kind kind, const union sketch *s, uint8_t *to, struct text *work);
 
 static inline size_t tight_room(enum sketch_kind kind, const union sketch *s)
@@ -37,6 +39,9 @@ static inline size_t tight_room(enum sketch_kind kind, const union sketch *s)
     return 1 + numbers * VARINT_BYTES_MAX + TIGHT_BYTES_MORE;
 }
 
+/* Writes the union of tight bytes and a sketch, as tight_put() would write it, up to TIGHT_JOINED_MAX bytes.
+ * 0: the caller must make it by tight_merge(), which also tells whether the bytes are damaged. */
+size_t tight_join(enum sketch_kind kind, struct slice tight, const union sketch *more, uint8_t *to);
 /* Merges it into a sketch. False: it is damaged; `to` is then partly changed. */
 bool tight_merge(enum sketch_kind kind, struct slice tight, union sketch *to, struct arena *arena,
                  struct text *work) MUST_CHECK;

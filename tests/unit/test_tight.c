@@ -144,6 +144,43 @@ static bool read_both(enum sketch_kind kind, struct slice tight, const struct te
     return good;
 }
 
+/* Joining tight bytes with a sketch writes what the union would be written as, or leaves it to the caller. */
+static void test_joined_bytes_are_those_of_the_union(void **state)
+{
+    struct dice d = dice_new("join");
+    size_t joined = 0, left = 0;
+    (void)state;
+    for (int round = 0; round < 8000; round++) {
+        const enum sketch_kind kind = round % 2 == 0 ? SKETCH_HISTOGRAM : SKETCH_DISTINCT;
+        const int64_t most = round % 50 < 2 ? 3000 : 40;
+        struct arena arena;
+        struct text packed = {0};
+        arena_init(&arena, 1 << 16);
+        union sketch a = add_events(&d, kind, 1 + (size_t)dice_roll(&d, most), dice_roll(&d, 4) - 2, &arena);
+        union sketch b = add_events(&d, kind, (size_t)dice_roll(&d, most), dice_roll(&d, 4) - 2, &arena);
+        if (dice_roll(&d, 4) == 0)
+            sketch_unite(kind, &b, &arena, &a);
+        sketch_pack(kind, &a, &packed);
+        struct slice old = tighten(kind, &a, text_slice(&packed));
+        sketch_unite(kind, &a, &arena, &b);
+        text_clear(&packed);
+        sketch_pack(kind, &a, &packed);
+        struct slice both = tighten(kind, &a, text_slice(&packed));
+        uint8_t *room = malloc(TIGHT_JOINED_MAX);
+        const size_t len = tight_join(kind, old, &b, room);
+        joined += len > 0;
+        left += len == 0;
+        assert_true(len == 0 || (len == both.len && memcmp(room, both.ptr, len) == 0));
+        assert_true(len <= packed.len);
+        free(room);
+        free((void *)(uintptr_t)old.ptr);
+        free((void *)(uintptr_t)both.ptr);
+        text_fini(&packed);
+        arena_fini(&arena);
+    }
+    assert_true(joined > left && left > 10);
+}
+
 static void test_sketches_come_back(void **state)
 {
     struct dice d = dice_new("tight");
@@ -223,7 +260,11 @@ static void test_damaged_bytes_stay_within(void **state)
         for (int64_t n = dice_roll(&d, 3); n >= 0; n--)
             bytes[dice_roll(&d, (int64_t)tight.len)] = (char)dice_roll(&d, 256);
         bytes = realloc(bytes, tight.len -= (size_t)dice_roll(&d, (int64_t)tight.len));
-        refused += !read_both(kind, slice_of(bytes, tight.len), NULL);
+        const bool good = read_both(kind, slice_of(bytes, tight.len), NULL);
+        uint8_t *room = malloc(TIGHT_JOINED_MAX);
+        assert_true(tight_join(kind, slice_of(bytes, tight.len), &s, room) == 0 || good);
+        refused += !good;
+        free(room);
         free(bytes);
         free((void *)(uintptr_t)tight.ptr);
         text_fini(&packed);
@@ -235,9 +276,9 @@ static void test_damaged_bytes_stay_within(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers_come_back),         cmocka_unit_test(test_writing_ends_with_the_room),
-        cmocka_unit_test(test_sketches_come_back),        cmocka_unit_test(test_they_are_shorter),
-        cmocka_unit_test(test_damaged_bytes_stay_within),
+        cmocka_unit_test(test_numbers_come_back),  cmocka_unit_test(test_writing_ends_with_the_room),
+        cmocka_unit_test(test_sketches_come_back), cmocka_unit_test(test_joined_bytes_are_those_of_the_union),
+        cmocka_unit_test(test_they_are_shorter),   cmocka_unit_test(test_damaged_bytes_stay_within),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
