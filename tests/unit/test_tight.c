@@ -159,10 +159,10 @@ static void test_joined_bytes_are_those_of_the_union(void **state)
         union sketch a = add_events(&d, kind, 1 + (size_t)dice_roll(&d, most), dice_roll(&d, 4) - 2, &arena);
         union sketch b = add_events(&d, kind, (size_t)dice_roll(&d, most), dice_roll(&d, 4) - 2, &arena);
         if (dice_roll(&d, 4) == 0)
-            sketch_unite(kind, &b, &arena, &a);
+            sketch_unite(kind, &b, &arena, &a, 1);
         sketch_pack(kind, &a, &packed);
         struct slice old = tighten(kind, &a, text_slice(&packed));
-        sketch_unite(kind, &a, &arena, &b);
+        sketch_unite(kind, &a, &arena, &b, 1);
         text_clear(&packed);
         sketch_pack(kind, &a, &packed);
         struct slice both = tighten(kind, &a, text_slice(&packed));
