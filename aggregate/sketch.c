@@ -8,14 +8,17 @@ void sketch_pack(enum sketch_kind kind, const union sketch *s, struct text *out)
 {
     if (kind == SKETCH_HISTOGRAM)
         histogram_pack(&s->histogram, out);
-    else
+    else if (kind == SKETCH_DISTINCT)
         distinct_pack(&s->distinct, out);
+    else
+        recent_pack(&s->recent, out);
 }
 
 bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed)
 {
-    return kind == SKETCH_HISTOGRAM ? histogram_merge(&to->histogram, arena, packed)
-                                    : distinct_merge(&to->distinct, arena, packed);
+    return kind == SKETCH_HISTOGRAM  ? histogram_merge(&to->histogram, arena, packed)
+           : kind == SKETCH_DISTINCT ? distinct_merge(&to->distinct, arena, packed)
+                                     : recent_merge(&to->recent, arena, packed);
 }
 
 struct arena *sketch_work_ready(struct sketch_work *w)

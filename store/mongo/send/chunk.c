@@ -458,7 +458,7 @@ static void write_together(const struct mongo_chunk *c, const struct alike *orde
  * documents. */
 static bool adds(const struct mongo_chunk *c)
 {
-    static const char *const operators[] = {"u.$inc", "u.$min", "u.$max"};
+    static const char *const operators[] = {"u.$inc", "u.$min", "u.$max", "u.$push"};
     bson_t update;
     bson_iter_t it, found;
     update_at(c, 0, &update);

@@ -71,6 +71,7 @@ void mongo_begin_update(struct update *u)
     bson_init(&u->inc);
     bson_init(&u->min);
     bson_init(&u->max);
+    bson_init(&u->push);
     bson_init(&u->unset);
 }
 
@@ -79,6 +80,7 @@ void mongo_drop_update(struct update *u)
     bson_destroy(&u->inc);
     bson_destroy(&u->min);
     bson_destroy(&u->max);
+    bson_destroy(&u->push);
     bson_destroy(&u->unset);
 }
 
@@ -108,6 +110,7 @@ void mongo_end_update(struct update *u, const bson_t *filter, const bson_t *set)
     add_operator(&up, "$inc", &u->inc);
     add_operator(&up, "$min", &u->min);
     add_operator(&up, "$max", &u->max);
+    add_operator(&up, "$push", &u->push);
     add_operator(&up, "$unset", &u->unset);
     BSON_APPEND_DOCUMENT_BEGIN(&up, "$set", &s);
     BSON_APPEND_INT64(&s, applied, m->writer.number);

@@ -11,7 +11,7 @@ struct update {
     const char *collection;
     size_t report;
     int64_t now_ms;
-    bson_t inc, min, max, unset;
+    bson_t inc, min, max, push, unset;
 };
 
 void mongo_begin_update(struct update *u);
