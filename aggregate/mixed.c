@@ -1,7 +1,6 @@
 #include "aggregate/mixed.h"
 
 #include "aggregate/exponential.h"
-#include "aggregate/raw_document.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -178,9 +177,8 @@ static APART void add_newest(const struct mixed *mx, const struct report *r, con
         struct recent *newest = &sketch_of(p, at)->recent;
         if (!recent_wants(newest, r->newest, p->ev->at_ms))
             continue;
-        text_clear(mx->document);
-        recent_document(mx->document, r->newest_fields, r->newest_field_count, mx->place, p->ev);
-        recent_add(newest, mx->memory, r->newest, text_slice(mx->document));
+        recent_add(newest, mx->memory, r->newest,
+                   recent_document(mx->room, r->newest_fields, r->newest_field_count, mx->place, p->ev));
     }
 }
 

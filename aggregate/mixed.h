@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "aggregate/recent_document.h"
 #include "aggregate/report.h"
 
 /* A loop over the events of a call is a function of its own: so it keeps its variables in registers. */
@@ -18,7 +19,7 @@ struct mixed {
     size_t dimension_bytes_max; /* bytes of one dimension's text */
     char *scratch;              /* DIMENSION_KEY_BYTES() of them */
     struct slice place;         /* the beginning of an event's place: raw_document_prefix() */
-    struct text *document;      /* working memory for the newest events */
+    struct recent_room *room;   /* for the newest events */
 };
 
 #define MIXED_USUAL 2 /* usual measures of a report that begins with them */

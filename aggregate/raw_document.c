@@ -23,7 +23,6 @@ enum bson_type {
     BSON_TEXT = 0x02,
     BSON_DOCUMENT = 0x03,
     BSON_ARRAY = 0x04,
-    BSON_BOOL = 0x08,
     BSON_DATE = 0x09,
     BSON_NULL = 0x0A,
     BSON_INT = 0x10,
@@ -55,7 +54,7 @@ static void add_long(struct text *out, uint64_t value)
     text_add(out, (const char *)&little, sizeof little);
 }
 
-static void add_text(struct text *out, const char *name, struct slice s)
+void raw_document_text(struct text *out, const char *name, struct slice s)
 {
     add_name(out, BSON_TEXT, name);
     add_int(out, (uint32_t)s.len + 1);
@@ -69,7 +68,7 @@ static void add_odd_text(struct text *out, const char *name, const struct event 
     size_t room = SETTLED_TIMES * s.len + DIMENSION_BYTES_MIN;
     char *settled = xmalloc(room);
     bool is_escaped = !((ev->literal >> f) & 1);
-    add_text(out, name, slice_of(settled, dimension_settle(s, is_escaped, room, settled)));
+    raw_document_text(out, name, slice_of(settled, dimension_settle(s, is_escaped, room, settled)));
     free(settled);
 }
 
@@ -169,14 +168,13 @@ static bool is_number(struct slice s)
            count_digits(p + whole + 1, places) == places && end[-1] != '0';
 }
 
-/* Is the field stored as a number, not as a text? Pre: the event has it. */
-static bool is_typed(const struct event *ev, enum field f)
+bool raw_document_is_typed(const struct event *ev, enum field f)
 {
     return f == FIELD_STATUS || f == FIELD_BYTES || event_distribution(ev, f) != NULL ||
            (field_is_number(f) && event_has_number(ev, f) && (f == FIELD_VALUE || is_number(ev->field[f])));
 }
 
-static void add_field(struct text *out, const char *name, const struct event *ev, enum field f)
+void raw_document_field(struct text *out, const char *name, const struct event *ev, enum field f)
 {
     if (!event_has(ev, f)) {
         add_name(out, BSON_NULL, name);
@@ -188,12 +186,12 @@ static void add_field(struct text *out, const char *name, const struct event *ev
         add_long(out, (uint64_t)ev->number[f]);
     } else if (event_distribution(ev, f) != NULL) {
         add_distribution(out, name, ev->number[f], event_distribution(ev, f));
-    } else if (is_typed(ev, f)) {
+    } else if (raw_document_is_typed(ev, f)) {
         add_decimal(out, name, ev->number[f]);
     } else if (event_is_odd(ev, f)) {
         add_odd_text(out, name, ev, f);
     } else {
-        add_text(out, name, ev->field[f]);
+        raw_document_text(out, name, ev->field[f]);
     }
 }
 
@@ -229,7 +227,7 @@ static void add_all(struct text *out, const struct raw *r, const struct event *e
             add_time(out, ev); /* in the place that it has in a log line */
             has_time = true;
         }
-        add_field(out, name_of(f, buf), ev, f);
+        raw_document_field(out, name_of(f, buf), ev, f);
     }
     if (!has_time)
         add_time(out, ev);
@@ -262,7 +260,7 @@ void raw_document_add(struct text *out, const struct raw *r, struct slice prefix
         if (r->fields[i].id == RAW_TIME)
             add_time(out, ev);
         else
-            add_field(out, r->fields[i].name, ev, (enum field)r->fields[i].id);
+            raw_document_field(out, r->fields[i].name, ev, (enum field)r->fields[i].id);
     }
     add_name(out, BSON_INT, "v");
     add_int(out, RAW_SCHEMA);
@@ -273,66 +271,10 @@ void raw_document_add(struct text *out, const struct raw *r, struct slice prefix
     memcpy(out->ptr + from, &little, sizeof little);
 }
 
-/* ---- the newest events */
-
-/* Adds a text that may be long or odd. */
-static void add_short_text(struct text *out, const char *name, const struct event *ev, enum field f)
+void raw_document_name(enum field f, char *name)
 {
-    char settled[RECENT_TEXT_BYTES];
-    const bool is_escaped = !((ev->literal >> f) & 1) && event_is_odd(ev, f);
-    add_text(out, name,
-             slice_of(settled, dimension_settle(ev->field[f], is_escaped, sizeof settled, settled)));
-}
-
-/* Adds a field, unless there is no room for it. */
-static bool add_recent_field(struct text *out, const struct event *ev, enum field f, size_t end)
-{
-    char buf[NAME_ROOM_BYTES], other[NAME_ROOM_BYTES + 1];
-    const char *name = name_of(f, buf);
-    const size_t before = out->len;
-    if (strcmp(name, "at") == 0 || strcmp(name, "cut") == 0) {
-        snprintf(other, sizeof other, "%s_", name);
-        name = other;
-    }
-    if (is_typed(ev, f) || dimension_is_plain(ev, f, RECENT_TEXT_BYTES))
-        add_field(out, name, ev, f);
-    else
-        add_short_text(out, name, ev, f);
-    if (out->len <= end)
-        return true;
-    text_cut(out, before);
-    return false;
-}
-
-/* The fields that are kept unless a report lists some. */
-static uint64_t usual_fields(const struct event *ev)
-{
-    const uint64_t built_in = (BIT(FIELD_COUNT) - 1) & ~BIT(FIELD_PATH);
-    return event_has(ev, FIELD_REQUEST) ? built_in & ~of_request
-                                        : built_in | (event_has(ev, FIELD_TARGET) ? 0 : BIT(FIELD_PATH));
-}
-
-void recent_document(struct text *out, const enum field *fields, size_t field_count, struct slice prefix,
-                     const struct event *ev)
-{
-    const size_t begin = out->len;
-    bool is_whole = true;
-    add_int(out, 0);
-    add_time(out, ev);
-    add_place(out, "at", prefix, ev->order);
-    const size_t end = out->len + RECENT_FIELD_BYTES;
-    uint64_t usual = field_count == 0 ? ev->present & usual_fields(ev) : 0;
-    for (; usual != 0; usual &= usual - 1)
-        is_whole &= add_recent_field(out, ev, (enum field)__builtin_ctzll(usual), end);
-    for (size_t i = 0; i < field_count; i++)
-        is_whole = (!event_has(ev, fields[i]) || add_recent_field(out, ev, fields[i], end)) && is_whole;
-    if (!is_whole) {
-        add_name(out, BSON_BOOL, "cut");
-        text_putc(out, 1);
-    }
-    text_putc(out, '\0');
-    uint32_t little = htole32((uint32_t)(out->len - begin));
-    memcpy(out->ptr + begin, &little, sizeof little);
+    char buf[NAME_ROOM_BYTES];
+    strcpy(name, name_of(f, buf));
 }
 
 void raw_document_prefix(struct text *out, const char *source, const char *partition)

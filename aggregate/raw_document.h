@@ -29,11 +29,6 @@
 
 #define RAW_SCHEMA 1
 
-/* Fields of one of the newest events (recent.h): bytes of all, beyond which a field is left out; of a text,
- * which is settled and cut as a dimension's is. */
-#define RECENT_FIELD_BYTES 1024
-#define RECENT_TEXT_BYTES  256
-
 /* Precedes each document in a buffer. */
 struct raw_head {
     int64_t at_ms;
@@ -43,11 +38,12 @@ struct raw_head {
 
 /* Adds head and document of an event to `out`; `prefix` is the beginning of its `_id`. */
 void raw_document_add(struct text *out, const struct raw *r, struct slice prefix, const struct event *ev);
-/* Adds an event as one of the newest of its series: { time, at, … }. `at` is what `_id` is in a raw document;
- * then come the fields that it has, by the names of raw documents, `at_` and `cut_` for own fields of these
- * names; and `cut: true` if one is left out. Without `fields`: all built-in ones, with the request, or else
- * method, target and protocol. */
-void recent_document(struct text *out, const enum field *fields, size_t field_count, struct slice prefix,
-                     const struct event *ev);
+/* Parts of a document, for recent_document.h. The name of a field: up to FIELD_NAME_BYTES + 1 bytes with its
+ * NUL. */
+void raw_document_name(enum field f, char *name);
+/* Is the field stored as another type than a text? Pre: the event has it. */
+bool raw_document_is_typed(const struct event *ev, enum field f);
+void raw_document_field(struct text *out, const char *name, const struct event *ev, enum field f);
+void raw_document_text(struct text *out, const char *name, struct slice s);
 /* "kafka:access/3/" */
 void raw_document_prefix(struct text *out, const char *source, const char *partition);

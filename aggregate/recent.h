@@ -1,7 +1,7 @@
 /* recent.h - the newest events of a series: the N greatest of all that came, by time, then by place in their
  * source. Shards fill it for a cell, stores keep it packed for a day, queries and stores merge it.
  *
- *   packed = N  event*      N: a varint; events: BSON documents (recent_document()), the newest first
+ *   packed = N  event*      N: a varint; events: BSON documents (recent_document.h), the newest first
  *
  * Merge   : in any order to the same bytes: the N greatest of a union are among the N greatest of each part.
  *           An event that is in both parts is in the union once.

@@ -54,14 +54,14 @@ struct shard {
     struct part parts[2];
     char *scratch; /* scratch_bytes for the key of each event of a call */
     size_t scratch_bytes;
-    uint64_t events;       /* events of the open batch that are not in the books yet */
-    bool taken;            /* shard_take_books() was called since the last seal */
-    const struct raw *raw; /* NULL: events are only counted */
-    bool draws;            /* a report has a sample, so `salt` is set */
-    uint64_t salt;         /* of the partition that events come from: sample_salt() */
-    bool keeps_newest;     /* a report keeps its newest events, so `prefix` is set */
-    struct text prefix;    /* of the partition: raw_document_prefix() */
-    struct text document;  /* working memory of mixed_add() */
+    uint64_t events;         /* events of the open batch that are not in the books yet */
+    bool taken;              /* shard_take_books() was called since the last seal */
+    const struct raw *raw;   /* NULL: events are only counted */
+    bool draws;              /* a report has a sample, so `salt` is set */
+    uint64_t salt;           /* of the partition that events come from: sample_salt() */
+    bool keeps_newest;       /* a report keeps its newest events, so `prefix` is set */
+    struct text prefix;      /* of the partition: raw_document_prefix() */
+    struct recent_room room; /* working memory of mixed_add() */
 };
 
 static void table_init(struct table *t, const struct report *r)
@@ -117,7 +117,7 @@ void shard_free(struct shard *sh)
     part_fini(&sh->parts[1]);
     arena_fini(&sh->keys);
     text_fini(&sh->prefix);
-    text_fini(&sh->document);
+    recent_room_fini(&sh->room);
     free(sh->tables);
     free(sh->scratch);
     free(sh);
@@ -272,7 +272,7 @@ static inline void add_mixed(struct shard *sh, size_t report, const struct passa
                              .dimension_bytes_max = sh->limits.dimension_bytes_max,
                              .scratch = sh->scratch,
                              .place = text_slice(&sh->prefix),
-                             .document = &sh->document};
+                             .room = &sh->room};
     if (sh->tables[report].is_mixed)
         mixed_add(&mx, &sh->reports[report], passages, count);
 }

@@ -15,7 +15,7 @@ void recent_list_fini(struct recent_list *l)
         free((char *)(uintptr_t)l->list[i].document.ptr);
     free(l->list);
     text_fini(&l->place);
-    text_fini(&l->document);
+    recent_room_fini(&l->room);
     *l = (struct recent_list){0};
 }
 
@@ -23,11 +23,11 @@ void recent_list_add(struct recent_list *l, const struct report *r, uint32_t ser
                      const struct recount_origin *of)
 {
     raw_document_prefix(&l->place, of->source, of->partition);
-    text_clear(&l->document);
-    recent_document(&l->document, r->newest_fields, r->newest_field_count, text_slice(&l->place), ev);
+    const struct slice document =
+        recent_document(&l->room, r->newest_fields, r->newest_field_count, text_slice(&l->place), ev);
     l->list = xgrow(l->list, &l->capacity, l->count + 1, sizeof *l->list);
-    l->list[l->count++] = (struct recent_seen){
-        series, ev->at_ms, slice_of(xstrndup(l->document.ptr, l->document.len), l->document.len)};
+    l->list[l->count++] =
+        (struct recent_seen){series, ev->at_ms, slice_of(xstrndup(document.ptr, document.len), document.len)};
     if (l->count >= (l->cut_at > 0 ? l->cut_at : LIST_MIN)) {
         recent_list_cut(l, r->newest);
         l->cut_at = 2 * l->count > LIST_MIN ? 2 * l->count : LIST_MIN;

@@ -2,11 +2,12 @@
  * store keeps (aggregate/recent.h). The recount fills it; buckets.c compares.
  *
  * Naive  : a list of events, which is sorted and cut to the newest of each series and day now and then. It
- *          has no code of what it judges, but what an event's document is (raw_document.h).
+ *          has no code of what it judges, but what an event's document is (recent_document.h).
  * Memory : the documents of twice as many events as are left, and LIST_MIN at least.
  */
 #pragma once
 
+#include "aggregate/recent_document.h"
 #include "aggregate/report.h"
 #include "ingest/event.h"
 
@@ -27,7 +28,8 @@ struct recent_list {
     struct recent_seen *list;
     size_t count, capacity;
     size_t cut_at; /* it is cut once it has so many */
-    struct text place, document;
+    struct text place;
+    struct recent_room room;
 };
 
 void recent_list_fini(struct recent_list *l);

@@ -1,4 +1,4 @@
-"""The newest events of each series and day, by Python alone, written from aggregate/recent.h and raw_document.h: a reader of their
+"""The newest events of each series and day, by Python alone, written from aggregate/recent.h and recent_document.h: a reader of their
 bytes, and a recount of logs."""
 
 import calendar

@@ -1,8 +1,8 @@
 /* The newest events: whatever parts they come in, and in whatever order parts are merged, they are the same
  * bytes; and no damage gets through. */
 #include "aggregate/bson_text.h"
-#include "aggregate/raw_document.h"
 #include "aggregate/recent.h"
+#include "aggregate/recent_document.h"
 #include "base/mem.h"
 #include "ingest/record.h"
 #include "tests/support/dice.h"
@@ -17,16 +17,14 @@
 #define EVENTS_MAX 400
 #define PARTS      5
 
-static struct slice document_of(struct text *out, int64_t at_ms, int partition, int64_t offset,
+static struct slice document_of(struct recent_room *room, int64_t at_ms, int partition, int64_t offset,
                                 const char *host)
 {
     char place[32];
     struct event ev = {.at_ms = at_ms, .order = record_order(offset, 0), .present = 1 << FIELD_HOST};
     ev.field[FIELD_HOST] = slice_text(host);
     snprintf(place, sizeof place, "kafka:t/%d/", partition);
-    text_clear(out);
-    recent_document(out, NULL, 0, slice_text(place), &ev);
-    return text_slice(out);
+    return recent_document(room, NULL, 0, slice_text(place), &ev);
 }
 
 static int newer_first(const void *a, const void *b)
@@ -50,7 +48,8 @@ static void test_parts_merge_in_any_order(void **state)
 {
     struct dice d = dice_new("recent");
     struct arena arena;
-    struct text document = {0}, expected = {0}, packed[PARTS] = {{0}}, all = {0};
+    struct recent_room document = {.odd = {0}};
+    struct text expected = {0}, packed[PARTS] = {{0}}, all = {0};
     (void)state;
     for (int round = 0; round < 300; round++) {
         const uint32_t limit = 1 + (uint32_t)dice_roll(&d, round % 3 == 0 ? RECENT_MAX : 9);
@@ -98,7 +97,7 @@ static void test_parts_merge_in_any_order(void **state)
     }
     for (int i = 0; i < PARTS; i++)
         text_fini(&packed[i]);
-    text_fini(&document);
+    recent_room_fini(&document);
     text_fini(&expected);
     text_fini(&all);
 }
@@ -107,7 +106,8 @@ static void test_parts_merge_in_any_order(void **state)
 static void test_damage(void **state)
 {
     struct dice d = dice_new("damage");
-    struct text document = {0}, packed = {0}, again = {0};
+    struct recent_room document = {.odd = {0}};
+    struct text packed = {0}, again = {0};
     struct arena arena;
     int refused = 0;
     (void)state;
@@ -133,7 +133,7 @@ static void test_damage(void **state)
         arena_fini(&arena);
     }
     assert_true(refused > 200);
-    text_fini(&document);
+    recent_room_fini(&document);
     text_fini(&packed);
     text_fini(&again);
 }
@@ -145,9 +145,9 @@ static void set_field(struct event *ev, enum field f, const char *text)
 }
 
 /* A document as JSON, without its time and place. */
-static const char *shown(struct text *document, struct text *json)
+static const char *shown(struct slice document, struct text *json)
 {
-    struct slice members = bson_members(text_slice(document));
+    struct slice members = bson_members(document);
     struct bson_member m;
     text_clear(json);
     assert_true(bson_member_next(&members, &m) && slice_is(m.name, "time"));
@@ -163,7 +163,9 @@ static const char *shown(struct text *document, struct text *json)
 
 static void test_documents(void **state)
 {
-    struct text document = {0}, json = {0};
+    struct recent_room room = {.odd = {0}};
+    struct text json = {0};
+    struct slice document;
     struct event ev = {.at_ms = 1000, .order = record_order(5, 2)};
     char longest[RECENT_TEXT_BYTES + 1], longer[4 * RECENT_TEXT_BYTES];
     const enum field listed[] = {FIELD_PATH, FIELD_AGENT, FIELD_BYTES};
@@ -178,28 +180,25 @@ static void test_documents(void **state)
     set_field(&ev, FIELD_PROTOCOL, "HTTP/1.1");
     set_field(&ev, FIELD_STATUS, "200");
     ev.number[FIELD_STATUS] = 200;
-    recent_document(&document, NULL, 0, slice_text("kafka:t/3/"), &ev);
-    assert_string_equal(shown(&document, &json),
-                        "host=\"192.0.2.1\" request=\"GET /a HTTP/1.1\" status=200 ");
-    assert_true(recent_key(text_slice(&document), &at_ms, &place));
+    document = recent_document(&room, NULL, 0, slice_text("kafka:t/3/"), &ev);
+    assert_string_equal(shown(document, &json), "host=\"192.0.2.1\" request=\"GET /a HTTP/1.1\" status=200 ");
+    assert_true(recent_key(document, &at_ms, &place));
     assert_int_equal(at_ms, 1000);
     assert_true(slice_is(place, "kafka:t/3/0000000000000000005.000002"));
 
     ev.present &= ~((uint64_t)1 << FIELD_REQUEST);
-    text_clear(&document);
-    recent_document(&document, NULL, 0, slice_text(""), &ev);
-    assert_string_equal(shown(&document, &json),
+    document = recent_document(&room, NULL, 0, slice_text(""), &ev);
+    assert_string_equal(shown(document, &json),
                         "host=\"192.0.2.1\" method=\"GET\" target=\"/a\" protocol=\"HTTP/1.1\" status=200 ");
 
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
     set_field(&ev, FIELD_AGENT, longest);
-    text_clear(&document);
-    recent_document(&document, listed, 3, slice_text(""), &ev);
+    document = recent_document(&room, listed, 3, slice_text(""), &ev);
     text_clear(&json);
     struct text expected = {0};
     text_printf(&expected, "path=\"/a\" user_agent=\"%s\" ", longest);
-    assert_string_equal(shown(&document, &json), expected.ptr);
+    assert_string_equal(shown(document, &json), expected.ptr);
     text_fini(&expected);
 
     memset(longer, 'y', sizeof longer - 1);
@@ -208,11 +207,10 @@ static void test_documents(void **state)
     set_field(&ev, FIELD_REFERRER, longer);
     set_field(&ev, FIELD_TARGET, longer);
     set_field(&ev, FIELD_USER, longer);
-    text_clear(&document);
-    recent_document(&document, NULL, 0, slice_text(""), &ev);
-    assert_non_null(strstr(shown(&document, &json), "cut=true"));
+    document = recent_document(&room, NULL, 0, slice_text(""), &ev);
+    assert_non_null(strstr(shown(document, &json), "cut=true"));
     assert_true(document.len < RECENT_EVENT_BYTES);
-    text_fini(&document);
+    recent_room_fini(&room);
     text_fini(&json);
 }
 
