@@ -144,26 +144,10 @@ static bool copy_counts(struct copying *k)
     return good;
 }
 
-/* The copy has counts only, so a report with newest events would lose them. */
-static bool check_reports(const struct copying *k)
-{
-    for (size_t r = 0; r < k->from->report_count; r++) {
-        const struct report *report = &k->from->reports[r];
-        if (report->newest > 0)
-            return err_set(
-                k->e, EX_UNAVAILABLE,
-                "report \"%s\" keeps its newest events, which are not copied: count it anew in the "
-                "other store, or first `tallyd forget --yes %s`. A backup has all of it",
-                report->name, report->name);
-    }
-    return true;
-}
-
 static bool copy_held(struct copying *k, struct text *left_out)
 {
     struct text moment = {0};
-    bool good =
-        check_reports(k) && store_moment(k->from, &moment, left_out, k->e) && store_hold(k->from, k->e);
+    bool good = store_moment(k->from, &moment, left_out, k->e) && store_hold(k->from, k->e);
     for (size_t r = 0; good && r < k->from->report_count; r++)
         good = store_watermarks(k->from, r, &k->watermarks[r], k->e);
     good = good && open_target(k) && copy_counts(k) && read_content(k) && check_moment(k, &moment);

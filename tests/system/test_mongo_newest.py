@@ -110,8 +110,11 @@ class Newest(MongoCase):
         self.check(logs)
         self.tallyd("forget", "--yes", "-c", "tallyd.yaml", "--store", self.store, "a.log", status=EX_UNAVAILABLE)
         self.assertIn("nothing brings back", self.err)
-        self.tallyd("admin", "copy", self.store, self.store + "copy", status=EX_UNAVAILABLE)
-        self.assertIn("are not copied", self.err)
+        self.tallyd("admin", "copy", self.store, self.store + "copy")
+        self.tallyd("verify", "-c", "tallyd.yaml", "--store", self.store + "copy", "a.log")
+        self.use(self.name + "copy")
+        self.check(logs)
+        self.use(self.name[:-len("copy")])
         self.write("other.yaml", CONFIG.replace("newest: 7", "newest: 8").encode())
         self.tallyd("import", "-c", "other.yaml", "--store", self.store, "a.log", status=EX_CONFIG)
         self.assertIn("generation", self.err)
@@ -127,6 +130,21 @@ class Newest(MongoCase):
         self.tallyd("verify", "--store", self.store, "--store-only")
         self.tallyd("forget", "--yes", "--store", self.store, "pages")
         self.assertEqual([], [name for name in self.base.list_collection_names() if name.startswith("pages.")])
+
+    def test_copies_between_kinds_of_stores(self):
+        self.write("tallyd.yaml", CONFIG.replace(", layout: minute", "").encode())
+        logs = {"a.log": make_log(self.dice, 300)}
+        self.write("a.log", logs["a.log"])
+        self.count("-q", "a.log")
+        before = self.documents("pages")
+        self.tallyd("admin", "copy", self.store, "sqlite:copy.db")
+        self.tallyd("verify", "-c", "tallyd.yaml", "--store", "sqlite:copy.db", "a.log")
+        self.anew()
+        self.tallyd("admin", "copy", "sqlite:copy.db", self.store)
+        self.assertEqual(before, self.documents("pages"))
+        self.append("a.log", more := make_log(self.dice, 100))
+        self.count("-q", "a.log")
+        self.check({"a.log": logs["a.log"] + more})
 
     def test_expiry(self):
         old, new = make_log(self.dice, 60).replace(b"Jan/2026", b"Jun/2025"), make_log(self.dice, 60)

@@ -98,8 +98,17 @@ class Newest(Case):
         self.assertEqual(whole, self.check(logs, store="late.db"))
         self.tallyd("admin", "backup", "--store", "sqlite:late.db", "back.db")
         self.assertEqual(whole, self.check(logs, store="back.db"))
+        for _ in range(3):
+            self.tallyd("admin", "copy", "sqlite:late.db", "sqlite:copy.db", status=None,
+                        env=dying_at(draw_death(self.dice, failpoints("copy."), 3)))
+            kills += self.status == KILLED
+        if self.status == KILLED:
+            self.tallyd("admin", "copy", "sqlite:late.db", "sqlite:copy.db")
+        self.assertEqual(whole, self.check(logs, store="copy.db"))
         self.append("a.log", more := make_log(self.dice, 300))
         self.run_on("import", "-q", "a.log")
+        self.run_on("import", "-q", "a.log", store="copy.db")
+        self.check({**logs, "a.log": logs["a.log"] + more}, store="copy.db")
         self.check({**logs, "a.log": logs["a.log"] + more})
         print(f"{kills} kills")
 
@@ -152,8 +161,6 @@ class Newest(Case):
                 (EX_UNAVAILABLE, "keeps its newest events, and nothing brings back", ("forget", "--yes", "a.log"))):
             self.run_on(*arguments, status=status)
             self.assertIn(says, self.err)
-        self.tallyd("admin", "copy", "sqlite:tallyd.db", "sqlite:copy.db", status=EX_UNAVAILABLE)
-        self.assertIn("newest events, which are not copied", self.err)
         self.write("new.yaml", (REPORTS.replace("pages:", "pages2:") + SMALL).encode())
         self.run_on("backfill", "-q", "pages2", "a.log", config="new.yaml")
         self.run_on("backfill", "pages2", "--take", "pages", "--from", "2026-01-06", "--to", "2026-01-07", config="new.yaml",

@@ -10,6 +10,7 @@ struct update {
     struct mongo_log *log;
     const char *collection;
     size_t report;
+    bool of_newest; /* whether the cells have newest events only */
     int64_t now_ms;
     bson_t inc, min, max, push, unset;
 };

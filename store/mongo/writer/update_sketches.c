@@ -75,7 +75,7 @@ static void add_sketch(const struct writing *w, uint32_t series, int64_t start_m
     const struct mongo_counted where = {u->report, w->sketch, w->kind, series, start_ms};
     if (w->measure->kind == MEASURE_HISTOGRAM)
         mongo_add_histogram(&u->inc, path, &s->histogram, u->m->batch.taken != NULL);
-    else if (w->measure->kind == MEASURE_NEWEST && s->recent.count > 0)
+    else if (w->measure->kind == MEASURE_NEWEST)
         mongo_add_newest(&u->push, path, &s->recent);
     else if (w->measure->kind == MEASURE_DISTINCT &&
              u->m->batch.taken == NULL) /* nothing is taken out of it */
@@ -98,7 +98,7 @@ static size_t write_document(const struct writing *w, size_t i)
         const int64_t at_ms = span_floor(k->finest, update_ms_at(u, i));
         struct bucket b;
         i = merge_bucket(w, i, span_next(k->finest, at_ms), &b);
-        if (at_ms < kept_ms)
+        if (at_ms < kept_ms || (w->measure->kind == MEASURE_NEWEST && b.sketch->recent.count == 0))
             continue;
         is_empty = false;
         mongo_path(k, k->finest, at_ms, path);
@@ -117,7 +117,7 @@ void mongo_write_sketches(struct update *u, size_t cell_count)
 {
     const struct report *r = &u->m->reports[u->report];
     struct writing w = {.u = u, .cell_count = cell_count};
-    for (w.sketch = 0; w.sketch < mongo_sketch_count(r); w.sketch++) {
+    for (w.sketch = u->of_newest ? r->sketch_count : 0; w.sketch < mongo_sketch_count(r); w.sketch++) {
         size_t kind_count;
         const struct mongo_kind *kinds = mongo_sketch_kinds(r, w.sketch, &kind_count);
         w.measure = report_sketched(r, w.sketch);
