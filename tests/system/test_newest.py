@@ -11,7 +11,7 @@ import os
 import sqlite3
 import unittest
 
-from harness import EX_CONFIG, EX_OK, EX_UNAVAILABLE, EX_USAGE, Case, dice, draw_death, dying_at, failpoints
+from harness import EX_CONFIG, EX_OK, EX_UNAVAILABLE, EX_USAGE, DaemonCase, dice, draw_death, dying_at, failpoints
 from newestcase import DAY_MS, events_of, make_log, newest_of, read_packed, shortened
 from samplecase import drawn_lines  # noqa: F401 (of the sample's test)
 from samplecase import draws, salt
@@ -28,7 +28,7 @@ reports:
 KILLED = -9
 
 
-class Newest(Case):
+class Newest(DaemonCase):
     def setUp(self):
         super().setUp()
         self.dice = dice()
@@ -145,6 +145,14 @@ class Newest(Case):
         rows = list(csv.DictReader(self.run_on("query", "pages", "--newest", "5", "--format", "csv").splitlines()))
         self.assertEqual([event["at"] for _, _, event in events[:5]], [row["at"] for row in rows])
         self.assertEqual([path for path, _, _ in events[:5]], [row["path"] for row in rows])
+        self.launch("-c", "tallyd.yaml", "--listen", "127.0.0.1:0")
+        for path in "query?report=pages&newest=5&filter=path=/1", "query?report=pages&newest=5&filter=path=/1&format=json":
+            served = json.loads(self.get("/api/v1/" + path))
+            self.assertEqual([event["at"] for event in of_one[:5]], [one["at"] for one in served["newest"]])
+        self.assertIn(7, [one.get("newest") for one in json.loads(self.get("/api/v1/reports"))])
+        by_daemon = self.tallyd("query", self.url, "site", "--newest", "2")
+        self.assertEqual(self.run_on("query", "site", "--newest", "2"), by_daemon)
+        self.stop()
         lines = self.run_on("query", "site", "--newest", "2", "--tz", "Europe/Berlin").splitlines()
         self.assertEqual(2, len(lines))
         self.assertRegex(lines[0], r'^2026-01-0\dT\d\d:\d\d:\d\d\+01:00 host=192\.0\.2\.\d .*request="GET /\d\?\d+ HTTP/1\.1" status=\d+')
