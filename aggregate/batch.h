@@ -130,5 +130,6 @@ struct batch {
     bool backfills;
     size_t report;
     int64_t only_from_ms, only_to_ms; /* it has only events of these times, [from, to); both 0: of any time */
+    bool of_newest; /* to fill a store (store/fill.h): cells stand for days, and have newest events only */
     int64_t begun; /* the ranges are before this offset, the first that was counted at all; 0: they are not */
 };

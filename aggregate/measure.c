@@ -344,6 +344,8 @@ size_t measure_column_count(const struct measure *m)
         return sum_columns + 1;
     case MEASURE_LAST:
         return 3;
+    case MEASURE_NEWEST:
+        return 0;
     default:
         return 1;
     }
@@ -397,6 +399,8 @@ void measure_merge(const struct measure *m, int64_t *to, const int64_t *from)
     case MEASURE_LAST:
         if (from[0] != 0 && (to[0] == 0 || compare_lasts(from, to) > 0))
             memcpy(to, from, 3 * sizeof *to);
+        return;
+    case MEASURE_NEWEST:
         return;
     }
 }
@@ -537,6 +541,9 @@ bool measure_value(const struct measure *m, const int64_t *columns, int128 *valu
         is_there = count > 0;
         if (is_there)
             *value = number_mean(sum_of(m, columns), count);
+        break;
+    case MEASURE_NEWEST:
+        is_there = false;
         break;
     }
     return is_there;

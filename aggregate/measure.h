@@ -51,7 +51,8 @@ enum measure_kind {
     MEASURE_LAST,
     MEASURE_MEAN,
     MEASURE_HISTOGRAM,
-    MEASURE_DISTINCT
+    MEASURE_DISTINCT,
+    MEASURE_NEWEST /* none of a user's: a report's newest events, which have a sketch and no column */
 };
 
 struct measure {
@@ -63,6 +64,7 @@ struct measure {
     bool is_fraction; /* whether it adds up units of 1/EVENT_SCALE, in two columns */
     bool is_of_field; /* distinct: of one field as it is */
     size_t column;    /* index of its first column in a row of its report */
+    uint32_t newest;  /* the newest events: how many are kept */
     uint64_t fields;  /* distinct: the bits of its dimensions' fields */
     size_t dimension_count;
     struct dimension dimensions[MEASURE_DIMENSIONS_MAX]; /* distinct: whose texts are told apart; by name */
@@ -76,12 +78,14 @@ size_t measure_column_count(const struct measure *m);
 /* Has it a sketch beside its columns? */
 static inline bool measure_has_sketch(const struct measure *m)
 {
-    return m->kind == MEASURE_HISTOGRAM || m->kind == MEASURE_DISTINCT;
+    return m->kind == MEASURE_HISTOGRAM || m->kind == MEASURE_DISTINCT || m->kind == MEASURE_NEWEST;
 }
 
 static inline enum sketch_kind measure_sketch_kind(const struct measure *m)
 {
-    return m->kind == MEASURE_HISTOGRAM ? SKETCH_HISTOGRAM : SKETCH_DISTINCT;
+    return m->kind == MEASURE_HISTOGRAM  ? SKETCH_HISTOGRAM
+           : m->kind == MEASURE_DISTINCT ? SKETCH_DISTINCT
+                                         : SKETCH_RECENT;
 }
 
 /* The slots of a bucket of its sketch in time buckets of a resolution; 1 if it is no histogram. */

@@ -169,8 +169,23 @@ static void add_drawn(const struct report *r, const struct event *ev, struct cel
     }
 }
 
+static APART void add_newest(const struct mixed *mx, const struct report *r, const struct passage *passages,
+                             size_t count)
+{
+    const size_t at = r->column_count + r->sketch_count * SKETCH_VALUES;
+    for (const struct passage *p = passages; p < passages + count; p++) {
+        struct recent *newest = &sketch_of(p, at)->recent;
+        if (!recent_wants(newest, r->newest, p->ev->at_ms))
+            continue;
+        recent_add(newest, mx->memory, r->newest,
+                   recent_document(mx->room, r->newest_fields, r->newest_field_count, mx->place, p->ev));
+    }
+}
+
 void mixed_add(const struct mixed *mx, const struct report *r, const struct passage *passages, size_t count)
 {
+    if (r->newest > 0)
+        add_newest(mx, r, passages, count);
     for (size_t i = 0; r->one_in > 1 && i < count; i++)
         add_drawn(r, passages[i].ev, passages[i].cell);
     if (r->one_in > 1)

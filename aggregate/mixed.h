@@ -2,10 +2,12 @@
  * for each report that has more than the usual measures (report.h), or a sample. Nothing here fails.
  *
  * Usual: the shard adds up the usual measures itself, unless the report has a sample.
+ * Newest: an event that may be among the newest of its cell is made a document, and kept there (recent.h).
  * Cost: each measure runs over all events of the call, so that it is told from others once a call.
  */
 #pragma once
 
+#include "aggregate/recent_document.h"
 #include "aggregate/report.h"
 
 /* A loop over the events of a call is a function of its own: so it keeps its variables in registers. */
@@ -16,6 +18,8 @@ struct mixed {
     struct arena *memory;       /* of the cells' part */
     size_t dimension_bytes_max; /* bytes of one dimension's text */
     char *scratch;              /* DIMENSION_KEY_BYTES() of them */
+    struct slice place;         /* the beginning of an event's place: raw_document_prefix() */
+    struct recent_room *room;   /* for the newest events */
 };
 
 #define MIXED_USUAL 2 /* usual measures of a report that begins with them */

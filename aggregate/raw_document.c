@@ -54,7 +54,7 @@ static void add_long(struct text *out, uint64_t value)
     text_add(out, (const char *)&little, sizeof little);
 }
 
-static void add_text(struct text *out, const char *name, struct slice s)
+void raw_document_text(struct text *out, const char *name, struct slice s)
 {
     add_name(out, BSON_TEXT, name);
     add_int(out, (uint32_t)s.len + 1);
@@ -68,7 +68,7 @@ static void add_odd_text(struct text *out, const char *name, const struct event 
     size_t room = SETTLED_TIMES * s.len + DIMENSION_BYTES_MIN;
     char *settled = xmalloc(room);
     bool is_escaped = !((ev->literal >> f) & 1);
-    add_text(out, name, slice_of(settled, dimension_settle(s, is_escaped, room, settled)));
+    raw_document_text(out, name, slice_of(settled, dimension_settle(s, is_escaped, room, settled)));
     free(settled);
 }
 
@@ -188,7 +188,13 @@ static bool is_number(struct slice s)
            count_digits(p + whole + 1, places) == places && end[-1] != '0';
 }
 
-static void add_field(struct text *out, const char *name, const struct event *ev, enum field f)
+bool raw_document_is_typed(const struct event *ev, enum field f)
+{
+    return f == FIELD_STATUS || f == FIELD_BYTES || event_distribution(ev, f) != NULL ||
+           (field_is_number(f) && event_has_number(ev, f) && (f == FIELD_VALUE || is_number(ev->field[f])));
+}
+
+void raw_document_field(struct text *out, const char *name, const struct event *ev, enum field f)
 {
     if (!event_has(ev, f)) {
         add_name(out, BSON_NULL, name);
@@ -200,13 +206,12 @@ static void add_field(struct text *out, const char *name, const struct event *ev
         add_long(out, (uint64_t)ev->number[f]);
     } else if (event_distribution(ev, f) != NULL) {
         add_distribution(out, name, ev->number[f], event_distribution(ev, f));
-    } else if (field_is_number(f) && event_has_number(ev, f) &&
-               (f == FIELD_VALUE || is_number(ev->field[f]))) {
+    } else if (raw_document_is_typed(ev, f)) {
         add_decimal(out, name, ev->number[f]);
     } else if (event_is_odd(ev, f)) {
         add_odd_text(out, name, ev, f);
     } else {
-        add_text(out, name, ev->field[f]);
+        raw_document_text(out, name, ev->field[f]);
     }
 }
 
@@ -242,20 +247,21 @@ static void add_all(struct text *out, const struct raw *r, const struct event *e
             add_time(out, ev); /* in the place that it has in a log line */
             has_time = true;
         }
-        add_field(out, name_of(f, buf), ev, f);
+        raw_document_field(out, name_of(f, buf), ev, f);
     }
     if (!has_time)
         add_time(out, ev);
 }
 
-static void add_id(struct text *out, struct slice prefix, int64_t order)
+/* Adds the place of an event: `_id` or `at`. */
+static void add_place(struct text *out, const char *name, struct slice prefix, int64_t order)
 {
     char offset[OFFSET_BYTES];
     uint64_t element = (uint64_t)order & ((1U << RECORD_ELEMENT_BITS) - 1);
     int len = snprintf(offset, sizeof offset, "%019" PRIu64, (uint64_t)order >> RECORD_ELEMENT_BITS);
     if (element > 0)
         len += snprintf(offset + len, sizeof offset - (size_t)len, ".%06" PRIu64, element);
-    add_name(out, BSON_TEXT, "_id");
+    add_name(out, BSON_TEXT, name);
     add_int(out, (uint32_t)(prefix.len + (size_t)len) + 1);
     text_add(out, prefix.ptr, prefix.len);
     text_add(out, offset, (size_t)len + 1);
@@ -267,14 +273,14 @@ void raw_document_add(struct text *out, const struct raw *r, struct slice prefix
     size_t begin = out->len, from = begin + sizeof head;
     text_add(out, (const char *)&head, sizeof head);
     add_int(out, 0);
-    add_id(out, prefix, ev->order);
+    add_place(out, "_id", prefix, ev->order);
     if (r->kind == RAW_ALL)
         add_all(out, r, ev);
     for (size_t i = 0; i < r->field_count; i++) {
         if (r->fields[i].id == RAW_TIME)
             add_time(out, ev);
         else
-            add_field(out, r->fields[i].name, ev, (enum field)r->fields[i].id);
+            raw_document_field(out, r->fields[i].name, ev, (enum field)r->fields[i].id);
     }
     add_name(out, BSON_INT, "v");
     add_int(out, RAW_SCHEMA);
@@ -283,6 +289,12 @@ void raw_document_add(struct text *out, const struct raw *r, struct slice prefix
     uint32_t little = htole32(head.len);
     memcpy(out->ptr + begin, &head, sizeof head);
     memcpy(out->ptr + from, &little, sizeof little);
+}
+
+void raw_document_name(enum field f, char *name)
+{
+    char buf[NAME_ROOM_BYTES];
+    strcpy(name, name_of(f, buf));
 }
 
 void raw_document_prefix(struct text *out, const char *source, const char *partition)

@@ -39,5 +39,12 @@ struct raw_head {
 
 /* Adds head and document of an event to `out`; `prefix` is the beginning of its `_id`. */
 void raw_document_add(struct text *out, const struct raw *r, struct slice prefix, const struct event *ev);
+/* Parts of a document, for recent_document.h. The name of a field: up to FIELD_NAME_BYTES + 1 bytes with its
+ * NUL. */
+void raw_document_name(enum field f, char *name);
+/* Is the field stored as another type than a text? Pre: the event has it. */
+bool raw_document_is_typed(const struct event *ev, enum field f);
+void raw_document_field(struct text *out, const char *name, const struct event *ev, enum field f);
+void raw_document_text(struct text *out, const char *name, struct slice s);
 /* "kafka:access/3/" */
 void raw_document_prefix(struct text *out, const char *source, const char *partition);

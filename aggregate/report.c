@@ -4,8 +4,10 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/suggest.h"
+#include "base/units.h"
 #include "ingest/derive/derive.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define GIVEN_KEY "given host_id" DERIVE_GIVEN_KEY /* how the line begins that has the fingerprint of a key */
@@ -79,10 +81,10 @@ static struct slice field_of(enum report_piece kind, struct slice text)
     struct slice from = slice_of(text.ptr + skip, text.len - skip);
     struct slice name = slice_of(from.ptr, field_name_len(from)), none = slice_of(text.ptr, 0);
     const char *next = from.ptr + name.len, *end = from.ptr + from.len;
-    while (next < end && *next == ' ' && kind != PIECE_DIMENSION)
+    while (next < end && *next == ' ' && kind != PIECE_DIMENSION && kind != PIECE_FIELD)
         next++;
-    bool whole = kind == PIECE_DIMENSION   ? next == end
-                 : kind == PIECE_CONDITION ? next < end && strchr("=!<>", *next) != NULL
+    bool whole = kind == PIECE_DIMENSION || kind == PIECE_FIELD ? next == end
+                 : kind == PIECE_CONDITION                      ? next < end && strchr("=!<>", *next) != NULL
                                            : next < end && (*next == ',' || *next == ')');
     bool derived = slice_is(name, "status_class") || slice_is(name, "referrer_host");
     return whole && !derived ? name : none;
@@ -92,7 +94,7 @@ size_t report_piece_fields(enum report_piece kind, struct slice text,
                            struct slice names[MEASURE_DIMENSIONS_MAX])
 {
     size_t count = 0;
-    if (kind == PIECE_DIMENSION || kind == PIECE_CONDITION) {
+    if (kind == PIECE_DIMENSION || kind == PIECE_CONDITION || kind == PIECE_FIELD) {
         names[0] = field_of(kind, text);
         return names[0].len > 0;
     }
@@ -159,6 +161,23 @@ bool report_add_measure(struct report *r, struct slice name, struct slice expres
     r->measure_count++;
     r->begins_usual = r->measure_count >= 2 && r->measures[0].kind == MEASURE_COUNT &&
                       r->measures[1].kind == MEASURE_SUM && !r->measures[1].is_fraction;
+    return true;
+}
+
+bool report_add_newest_field(struct report *r, struct slice name, struct err *e)
+{
+    char quote[SUGGEST_QUOTE_BYTES];
+    enum field f;
+    if (!field_parse(name, &f))
+        return err_set(e, EX_CONFIG, "found %s, expected a field", suggest_quote(name, quote));
+    for (size_t i = 0; i < r->newest_field_count; i++) {
+        if (r->newest_fields[i] == f)
+            return err_set(e, EX_CONFIG, "found field \"%s\" twice, expected each once", field_name(f));
+    }
+    if (r->newest_field_count == RECENT_FIELDS_MAX)
+        return err_set(e, EX_CONFIG, "found one more field \"%s\", expected at most %d", field_name(f),
+                       RECENT_FIELDS_MAX);
+    r->newest_fields[r->newest_field_count++] = f;
     return true;
 }
 
@@ -233,6 +252,11 @@ static char *write_definition(const struct report *r)
         text_printf(&out, "layout %s\n", report_layout_names[r->layout]);
     if (r->one_in > 1)
         text_printf(&out, "sample 1/%u\n", r->one_in);
+    if (r->newest > 0)
+        text_printf(&out, "newest %u", r->newest);
+    for (size_t i = 0; r->newest > 0 && i < r->newest_field_count; i++)
+        text_printf(&out, " %s", field_name(r->newest_fields[i]));
+    text_puts(&out, r->newest > 0 ? "\n" : "");
     for (const char *line = r->given, *end; line != NULL && *line != '\0'; line = end + 1) {
         end = strchr(line, '\n');
         text_printf(&out, "given %.*s\n", (int)(end - line), line);
@@ -282,6 +306,24 @@ static bool check_sample(const struct report *r, struct err *e)
                    r->one_in);
 }
 
+/* Puts the newest events behind the measures, as one that no loop over them sees. */
+static bool finish_newest(struct report *r, struct err *e)
+{
+    struct measure *m = &r->measures[r->measure_count];
+    if (r->newest == 0)
+        return r->newest_field_count == 0 ||
+               err_set(e, EX_CONFIG, "found newest_fields without newest, expected both, or none");
+    if (report_find_measure(r, slice_text(RECENT_NAME)) >= 0)
+        return err_set(e, EX_CONFIG,
+                       "found measure \"" RECENT_NAME "\" beside newest: %u, expected another name",
+                       r->newest);
+    *m = (struct measure){
+        .kind = MEASURE_NEWEST, .column = r->column_count, .newest = r->newest, .name = RECENT_NAME};
+    snprintf(m->expression, sizeof m->expression, RECENT_NAME " %u", r->newest);
+    r->sketched[r->sketch_count] = r->measure_count;
+    return true;
+}
+
 bool report_finish(struct report *r, struct err *e)
 {
     ASSERT(r->definition == NULL);
@@ -293,7 +335,7 @@ bool report_finish(struct report *r, struct err *e)
     if (r->measure_count == 0 && (!report_add_measure(r, slice_text("hits"), slice_text("count"), e) ||
                                   !report_add_measure(r, slice_text("bytes"), slice_text("sum(bytes)"), e)))
         return false;
-    if (r->one_in > 1 && !check_sample(r, e))
+    if ((r->one_in > 1 && !check_sample(r, e)) || !finish_newest(r, e))
         return false;
     sort_conditions(r);
     r->definition = write_definition(r);
@@ -322,6 +364,24 @@ static bool read_layout(struct report *r, struct slice name, struct err *e)
     if (i < 0)
         return err_set(e, EX_DATAERR, "found layout %s, expected hour or minute", suggest_quote(name, quote));
     r->layout = (enum report_layout)i;
+    return true;
+}
+
+/* Reads "50 host request". */
+static bool read_newest(struct report *r, struct slice rest, struct err *e)
+{
+    struct slice number = slice_cut(&rest, ' ');
+    char quote[SUGGEST_QUOTE_BYTES];
+    int64_t newest;
+    if (!units_take_digits(&number, &newest) || number.len > 0 || newest < 1 || newest > RECENT_MAX)
+        return err_set(e, EX_DATAERR, "found newest %s, expected 1 to %d", suggest_quote(number, quote),
+                       RECENT_MAX);
+    r->newest = (uint32_t)newest;
+    while (rest.len > 0) {
+        const struct slice name = slice_cut(&rest, ' ');
+        if (!know_fields(PIECE_FIELD, name, e) || !report_add_newest_field(r, name, e))
+            return false;
+    }
     return true;
 }
 
@@ -354,13 +414,15 @@ static bool read_line(struct report *r, struct slice line, struct err *e)
     if (slice_is(word, "sample"))
         return sample_parse(rest, &r->one_in) ||
                err_set(e, EX_DATAERR, "found sample %s, expected 1/N", suggest_quote(rest, quote));
+    if (slice_is(word, "newest"))
+        return read_newest(r, rest, e);
     const char *second = rest.len > 0 ? memchr(rest.ptr, ' ', rest.len) : NULL;
     if (slice_is(word, "measure") && second != NULL) {
         struct slice name = slice_of(rest.ptr, (size_t)(second - rest.ptr));
         struct slice expression = slice_of(second + 1, rest.len - name.len - 1);
         return know_fields(PIECE_MEASURE, expression, e) && report_add_measure(r, name, expression, e);
     }
-    return err_set(e, EX_DATAERR, "found %s, expected by, where, measure, layout, sample or given",
+    return err_set(e, EX_DATAERR, "found %s, expected by, where, measure, layout, sample, newest or given",
                    suggest_quote(line, quote));
 }
 

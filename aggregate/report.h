@@ -12,11 +12,13 @@
  *              measure bytes sum(bytes)
  *              layout hour
  *              sample 1/100
+ *              newest 50 host request
  *              given hour_of_day Europe/Berlin
  *
  *            one line each, dimensions and measures in the user's order (that of keys and cells),
- *            conditions sorted, each once; no line for the layout of days, nor for a sample of 1/1. `given`
- *            has settings by which fields of the report are made, as text (ingest/derive/derive.h).
+ *            conditions sorted, each once; no line for the layout of days, nor for a sample of 1/1, nor
+ *            without newest events. `given` has settings by which fields of the report are made, as text
+ *            (ingest/derive/derive.h).
  * Names    : reports, sources and measures: [a-z][a-z0-9_]*; a dimension's name is its text. A measure may
  *            not have the name of a dimension.
  * Limits   : REPORT_DIMENSIONS_MAX, REPORT_MEASURES_MAX, REPORT_CONDITIONS_MAX; more is a config error.
@@ -45,16 +47,21 @@ struct report {
     int generation;
     enum report_layout layout;
     uint32_t one_in;             /* it counts one event in so many, so many times (sample.h) */
+    uint32_t newest;             /* events that it keeps of each series and day (recent.h); 0: none */
     uint32_t series_max;         /* most series; further ones count in `other`. Not part of the identity */
     int64_t keep_ms[SPAN_COUNT]; /* life of time buckets (keep.h); 0: for ever. Not part of the identity */
     size_t dimension_count, measure_count, condition_count;
     struct dimension dimensions[REPORT_DIMENSIONS_MAX];
-    struct measure measures[REPORT_MEASURES_MAX];
+    /* all, and behind them the newest events, if it keeps some: no loop over the measures sees these */
+    struct measure measures[REPORT_MEASURES_MAX + 1];
     struct condition conditions[REPORT_CONDITIONS_MAX]; /* all must hold */
     size_t column_count;                                /* columns of all measures, in their order */
     size_t sketch_count;                                /* measures that have a sketch, too (sketch.h) */
-    size_t sketched[REPORT_MEASURES_MAX];               /* these measures, as indexes, in their order */
-    bool is_additive;                                   /* all measures merge by adding each column */
+    size_t
+        sketched[REPORT_MEASURES_MAX + 1]; /* these measures, as indexes, in their order; then the newest */
+    size_t newest_field_count;
+    enum field newest_fields[RECENT_FIELDS_MAX]; /* that its newest events keep; none: recent.h has a list */
+    bool is_additive;                            /* all measures merge by adding each column */
     bool begins_usual; /* whether its first measures are a count and a sum of integers */
     char *given;       /* lines behind "given ", owned; NULL: none */
     char *definition;  /* canonical text, owned */
@@ -67,10 +74,11 @@ bool report_add_dimension(struct report *r, struct slice text, struct err *e) MU
 bool report_add_condition(struct report *r, struct slice text, struct err *e) MUST_CHECK;
 bool report_add_measure(struct report *r, struct slice name, struct slice expression,
                         struct err *e) MUST_CHECK;
+bool report_add_newest_field(struct report *r, struct slice name, struct err *e) MUST_CHECK;
 /* Sets the settings of its fields: lines that each end with a line feed. Pre: it has none yet. */
 void report_set_given(struct report *r, struct slice lines);
-/* Call it after the last piece, when layout and one_in are set: checks the whole and writes the definition.
- * Without measures the report gets hits and bytes. */
+/* Call it after the last piece, when layout, one_in and newest are set: checks the whole and writes the
+ * definition. Without measures the report gets hits and bytes. */
 bool report_finish(struct report *r, struct err *e) MUST_CHECK;
 /* Reads a stored definition; the inverse of report_finish(). False: EX_DATAERR, report_finish() writes no
  * such definition; *r is then empty. */
@@ -96,7 +104,7 @@ static inline int64_t report_cell_ms(const struct report *r)
 /* The int64 of one of its cells. */
 static inline size_t report_cell_values(const struct report *r)
 {
-    return r->column_count + r->sketch_count * SKETCH_VALUES;
+    return r->column_count + (r->sketch_count + (r->newest > 0)) * SKETCH_VALUES;
 }
 
 static inline size_t report_cell_bytes(const struct report *r)
@@ -104,13 +112,13 @@ static inline size_t report_cell_bytes(const struct report *r)
     return sizeof(struct cell) + report_cell_values(r) * sizeof(int64_t);
 }
 
-/* A cell's sketch, by its index among the report's sketches. */
+/* A cell's sketch, by its index among the report's sketches; r->sketch_count: its newest events. */
 static inline union sketch *report_sketch(const struct report *r, struct cell *c, size_t sketch)
 {
     return (union sketch *)(void *)&c->value[r->column_count + sketch * SKETCH_VALUES];
 }
 
-/* The measure of the sketch at an index among the report's sketches. */
+/* The measure of the sketch at an index among the report's sketches; of r->sketch_count, MEASURE_NEWEST. */
 static inline const struct measure *report_sketched(const struct report *r, size_t sketch)
 {
     return &r->measures[r->sketched[sketch]];
@@ -120,7 +128,7 @@ static inline const struct measure *report_sketched(const struct report *r, size
 int report_find_dimension(const struct report *r, struct slice name);
 int report_find_measure(const struct report *r, struct slice name);
 
-enum report_piece { PIECE_OTHER, PIECE_DIMENSION, PIECE_CONDITION, PIECE_MEASURE };
+enum report_piece { PIECE_OTHER, PIECE_DIMENSION, PIECE_CONDITION, PIECE_MEASURE, PIECE_FIELD };
 /* The names of the fields that a piece uses, known or not: `userid` for "userid", "userid!=-" and
  * "sum(userid)", both of "distinct(host, userid)". None for status_class, path:2 and count, and for
  * PIECE_OTHER. Returns their number. */

@@ -28,7 +28,7 @@ struct slot {
 struct table {
     bool is_selective;    /* some events may not pass() */
     bool counts_and_sums; /* the first measures are a count and a sum of status or bytes */
-    bool is_mixed;        /* there are other measures, or a sample */
+    bool is_mixed;        /* there are other measures, a sample, or newest events */
     int plain_field;      /* the field, if it is the only dimension; -1: other dimensions */
     struct series *only;  /* the series of a report without dimensions; NULL: none yet */
     uint64_t filtered;    /* filtered events of the open batch that are not in the books yet */
@@ -54,12 +54,14 @@ struct shard {
     struct part parts[2];
     char *scratch; /* scratch_bytes for the key of each event of a call */
     size_t scratch_bytes;
-    uint64_t events;       /* events of the open batch that are not in the books yet */
-    bool taken;            /* shard_take_books() was called since the last seal */
-    const struct raw *raw; /* NULL: events are only counted */
-    bool draws;            /* a report has a sample, so `salt` is set */
-    uint64_t salt;         /* of the partition that events come from: sample_salt() */
-    struct text raw_prefix;
+    uint64_t events;         /* events of the open batch that are not in the books yet */
+    bool taken;              /* shard_take_books() was called since the last seal */
+    const struct raw *raw;   /* NULL: events are only counted */
+    bool draws;              /* a report has a sample, so `salt` is set */
+    uint64_t salt;           /* of the partition that events come from: sample_salt() */
+    bool keeps_newest;       /* a report keeps its newest events, so `prefix` is set */
+    struct text prefix;      /* of the partition: raw_document_prefix() */
+    struct recent_room room; /* working memory of mixed_add() */
 };
 
 static void table_init(struct table *t, const struct report *r)
@@ -68,7 +70,8 @@ static void table_init(struct table *t, const struct report *r)
     uint64_t cell_ms = (uint64_t)report_cell_ms(r), end_ms = ((uint64_t)UINT32_MAX + 1) * cell_ms;
     *t = (struct table){.is_selective = r->condition_count > 0 || r->one_in > 1,
                         .counts_and_sums = r->begins_usual && r->one_in == 1,
-                        .is_mixed = !r->begins_usual || r->measure_count > MIXED_USUAL || r->one_in > 1,
+                        .is_mixed = !r->begins_usual || r->measure_count > MIXED_USUAL || r->one_in > 1 ||
+                                    r->newest > 0,
                         .plain_field = is_plain ? (int)r->dimensions[0].field : -1,
                         .slot_mask = SLOTS_MIN - 1,
                         .cell_mask = SLOTS_MIN - 1,
@@ -91,6 +94,7 @@ struct shard *shard_new(uint32_t number, const struct report *reports, size_t re
     for (size_t i = 0; i < report_count; i++) {
         table_init(&sh->tables[i], &reports[i]);
         sh->draws |= reports[i].one_in > 1;
+        sh->keeps_newest |= reports[i].newest > 0;
     }
     part_init(&sh->parts[0], number, reports, report_count);
     part_init(&sh->parts[1], number, reports, report_count);
@@ -112,7 +116,8 @@ void shard_free(struct shard *sh)
     part_fini(&sh->parts[0]);
     part_fini(&sh->parts[1]);
     arena_fini(&sh->keys);
-    text_fini(&sh->raw_prefix);
+    text_fini(&sh->prefix);
+    recent_room_fini(&sh->room);
     free(sh->tables);
     free(sh->scratch);
     free(sh);
@@ -263,7 +268,11 @@ static inline void add_usual(const struct table *t, const struct report *r, cons
 /* Adds to the other measures. All keys of a call are looked up before, so their scratch is free then. */
 static inline void add_mixed(struct shard *sh, size_t report, const struct passage *passages, size_t count)
 {
-    const struct mixed mx = {&sh->open->sketch_memory, sh->limits.dimension_bytes_max, sh->scratch};
+    const struct mixed mx = {.memory = &sh->open->sketch_memory,
+                             .dimension_bytes_max = sh->limits.dimension_bytes_max,
+                             .scratch = sh->scratch,
+                             .place = text_slice(&sh->prefix),
+                             .room = &sh->room};
     if (sh->tables[report].is_mixed)
         mixed_add(&mx, &sh->reports[report], passages, count);
 }
@@ -391,8 +400,8 @@ void shard_set_source(struct shard *sh, const struct range *of, const struct raw
     bool is_on = raw != NULL && raw->kind != RAW_OFF;
     ASSERT(!is_on || sh->limits.raw_bytes_max > 0);
     sh->raw = is_on ? raw : NULL;
-    if (is_on)
-        raw_document_prefix(&sh->raw_prefix, of->source, of->partition);
+    if (is_on || sh->keeps_newest)
+        raw_document_prefix(&sh->prefix, of->source, of->partition);
     if (UNLIKELY(sh->draws))
         sh->salt = sample_salt(of->source, of->partition);
 }
@@ -402,9 +411,10 @@ void shard_add(struct shard *sh, const struct event *events, size_t count)
     struct passage passages[SHARD_EVENTS_MAX];
     ASSERT(count <= SHARD_EVENTS_MAX);
     ASSERT(!sh->draws || sh->salt != 0); /* it draws by the source */
+    ASSERT(!sh->keeps_newest || sh->prefix.len > 0);
     sh->events += count;
     for (size_t i = 0; UNLIKELY(sh->raw != NULL) && i < count; i++)
-        raw_document_add(&sh->open->raw, sh->raw, text_slice(&sh->raw_prefix), &events[i]);
+        raw_document_add(&sh->open->raw, sh->raw, text_slice(&sh->prefix), &events[i]);
     for (size_t i = 0; i < sh->report_count; i++) {
         if (sh->reports[i].dimension_count == 0) {
             add_to_only(sh, i, events, count, passages);
@@ -561,7 +571,7 @@ size_t shard_bytes_max(const struct report *reports, size_t report_count, const 
     if (limits->raw_bytes_max > 0)
         bytes += 2 * power_above(limits->raw_bytes_max); /* both parts */
     for (size_t i = 0; i < report_count; i++) {
-        sketches += reports[i].sketch_count;
+        sketches += reports[i].sketch_count + (reports[i].newest > 0);
         size_t series = reports[i].dimension_count > 0 ? limits->series_max : 1;
         size_t cells = power_above(limits->cells_max) * report_cell_bytes(&reports[i]);
         bytes += power_above(series * 4 / 3) * sizeof(struct slot);

@@ -8,8 +8,10 @@ void sketch_pack(enum sketch_kind kind, const union sketch *s, struct text *out)
 {
     if (kind == SKETCH_HISTOGRAM)
         histogram_pack(&s->histogram, out);
-    else
+    else if (kind == SKETCH_DISTINCT)
         distinct_pack(&s->distinct, out);
+    else
+        recent_pack(&s->recent, out);
 }
 
 void sketch_unite(enum sketch_kind kind, union sketch *to, struct arena *arena, const union sketch *from,
@@ -17,8 +19,10 @@ void sketch_unite(enum sketch_kind kind, union sketch *to, struct arena *arena, 
 {
     if (kind == SKETCH_HISTOGRAM)
         histogram_unite(&to->histogram, arena, &from->histogram, width);
-    else
+    else if (kind == SKETCH_DISTINCT)
         distinct_unite(&to->distinct, arena, &from->distinct);
+    else
+        recent_add_all(&to->recent, arena, &from->recent);
 }
 
 bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed)
@@ -29,8 +33,9 @@ bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, 
 bool sketch_merge_wide(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed,
                        int32_t width)
 {
-    return kind == SKETCH_HISTOGRAM ? histogram_merge(&to->histogram, arena, packed, width)
-                                    : distinct_merge(&to->distinct, arena, packed);
+    return kind == SKETCH_HISTOGRAM  ? histogram_merge(&to->histogram, arena, packed, width)
+           : kind == SKETCH_DISTINCT ? distinct_merge(&to->distinct, arena, packed)
+                                     : recent_merge(&to->recent, arena, packed);
 }
 
 struct arena *sketch_work_ready(struct sketch_work *w)

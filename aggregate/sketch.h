@@ -5,8 +5,10 @@
  *   measure                 columns (measure.h)                    sketch
  *   histogram(duration)     those of mean(duration)                histogram.h
  *   distinct(host)          one: the number of events with a host  distinct.h
+ *   none                    none                                   recent.h
  *
  * Order : the sketches of a row are in the order of the report's measures that have one.
+ * Newest: the newest events of a report are kept by day, beside the rows: only cells and days have them.
  * Merge : in any order to the same state, and the same state has the same bytes. An empty sketch has none.
  * Owner : a sketch has its memory from the arena that the caller names, the same in each call.
  */
@@ -14,13 +16,15 @@
 
 #include "aggregate/distinct.h"
 #include "aggregate/histogram.h"
+#include "aggregate/recent.h"
 
-enum sketch_kind { SKETCH_HISTOGRAM, SKETCH_DISTINCT };
+enum sketch_kind { SKETCH_HISTOGRAM, SKETCH_DISTINCT, SKETCH_RECENT };
 
-/* Zeros: an empty sketch of either kind. It may be moved as bytes. */
+/* Zeros: an empty sketch of any kind. It may be moved as bytes. */
 union sketch {
     struct histogram histogram;
     struct distinct distinct;
+    struct recent recent;
 };
 
 #define SKETCH_VALUES (sizeof(union sketch) / sizeof(int64_t)) /* in a cell */
@@ -30,8 +34,9 @@ void sketch_pack(enum sketch_kind kind, const union sketch *s, struct text *out)
 /* Is it certainly empty? A histogram that everything was taken out of may not say so. */
 static inline bool sketch_is_empty(enum sketch_kind kind, const union sketch *s)
 {
-    return kind == SKETCH_HISTOGRAM ? s->histogram.counts == NULL && s->histogram.few_counts[0] == 0
-                                    : s->distinct.mask == 0 && s->distinct.count == 0;
+    return kind == SKETCH_HISTOGRAM  ? s->histogram.counts == NULL && s->histogram.few_counts[0] == 0
+           : kind == SKETCH_DISTINCT ? s->distinct.mask == 0 && s->distinct.count == 0
+                                     : s->recent.count == 0;
 }
 
 /* Merges another sketch of the kind, in buckets of `width` slots; 1: in its own. It keeps no memory of it; both

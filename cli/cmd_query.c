@@ -30,6 +30,7 @@ static const char usage[] =
     "      --tz ZONE           days, weeks, months and years of a time zone, as Europe/Berlin (default: "
     "UTC)\n"
     "      --top N             the N largest series, instead of rows of time\n"
+    "      --newest N          the N newest events, of a report with `newest`\n"
     "      --format FORMAT     table (default), csv, csv-raw or json; in csv, names that begin as\n"
     "                          formulas of spreadsheets have a single quote before them\n"
     "      --explain           report on standard error what was read\n"
@@ -51,6 +52,7 @@ static const char usage[] =
     "  tallyd query pages --filter path=/index.html --from -1h --step minute\n"
     "  tallyd query pages --where 'path=/blog/*' --from yesterday --to today --step hour\n"
     "  tallyd query pages --from 2015-05-17 --to 2015-05-21 --top 10\n"
+    "  tallyd query pages --filter path=/index.html --newest 20\n"
     "  tallyd query site --from 2015-01-01 --to 2016-01-01 --step month --tz Europe/Berlin\n"
     "  tallyd query http://127.0.0.1:8080 pages --from -1d --top 10\n";
 
@@ -106,14 +108,21 @@ static bool take_week_start(void *context, const char *name, const char *value, 
 
 static int parse_arguments(struct arguments *args, int argc, char **argv)
 {
-    const struct option_word words[] = {
-        {"filter", .take = take_parameter},      {"where", .take = take_parameter},
-        {"measure", .take = take_parameter},     {"from", .take = take_parameter},
-        {"to", .take = take_parameter},          {"step", .take = take_parameter},
-        {"week-start", .take = take_week_start}, {"tz", .take = take_parameter},
-        {"top", .take = take_parameter},         {"format", .take = take_parameter},
-        {"explain", .flag = &args->explain},     {"config", 'c', .text = &args->config_file},
-        {"store", .text = &args->store_url},     {"cacert", .text = &args->daemon.cacert}};
+    const struct option_word words[] = {{"filter", .take = take_parameter},
+                                        {"where", .take = take_parameter},
+                                        {"measure", .take = take_parameter},
+                                        {"from", .take = take_parameter},
+                                        {"to", .take = take_parameter},
+                                        {"step", .take = take_parameter},
+                                        {"week-start", .take = take_week_start},
+                                        {"tz", .take = take_parameter},
+                                        {"top", .take = take_parameter},
+                                        {"newest", .take = take_parameter},
+                                        {"format", .take = take_parameter},
+                                        {"explain", .flag = &args->explain},
+                                        {"config", 'c', .text = &args->config_file},
+                                        {"store", .text = &args->store_url},
+                                        {"cacert", .text = &args->daemon.cacert}};
     const struct command command = {"query", usage, words, COUNT_OF(words), args};
     int code = options_parse(&command, &argc, &argv);
     return code != 0 ? code : take_operands(args, argc, argv);

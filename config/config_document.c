@@ -241,7 +241,7 @@ static const char reports_text[] =
     "\n"
     "Its name and its `generation` identify a report. Once it has counted something, tallyd refuses other "
     "`by`,\n"
-    "`where`, `measures`, `layout` or `sample` until `generation` is raised.\n"
+    "`where`, `measures`, `layout`, `sample`, `newest` or `newest_fields` until `generation` is raised.\n"
     "\n"
     "**Sample**: with `sample: 1/100` a report counts one event in 100, as 100 events. A hash of the\n"
     "event's place (file and byte, or topic, partition and offset) draws it, so a restart, a replay,\n"

@@ -425,6 +425,12 @@ static bool add_measure(struct slice name, struct slice text, void *base, struct
     return report_add_measure(base, name, text, e);
 }
 
+static bool add_newest_field(struct slice name, struct slice text, void *base, struct err *e)
+{
+    (void)name;
+    return report_add_newest_field(base, text, e);
+}
+
 static void print_pieces(const struct key *k, const void *base, struct text *out)
 {
     const struct report *r = base;
@@ -433,6 +439,10 @@ static void print_pieces(const struct key *k, const void *base, struct text *out
     for (size_t i = 0; k->type == KEY_DIMENSIONS && i < r->dimension_count; i++) {
         text_puts(out, i == 0 ? "" : ", ");
         expand_quote(slice_text(r->dimensions[i].name), out);
+    }
+    for (size_t i = 0; k->type == KEY_NEWEST_FIELDS && i < r->newest_field_count; i++) {
+        text_puts(out, i == 0 ? "" : ", ");
+        expand_quote(slice_text(field_name(r->newest_fields[i])), out);
     }
     for (size_t i = 0; k->type == KEY_CONDITIONS && i < r->condition_count; i++) {
         text_puts(out, i == 0 ? "" : ", ");
@@ -541,6 +551,8 @@ const struct key_traits keys_types[] = {
     [KEY_MEASURES] =
         PIECES("mapping", "names and measures, such as {hits: count, bytes: sum(bytes)}",
                "a measure, such as count or sum(bytes)", MEASURE, add_measure, NULL, print_pieces),
+    [KEY_NEWEST_FIELDS] = PIECES("list", "a list of fields, such as [host, request, status]", "a field",
+                                 FIELD, add_newest_field, NULL, print_pieces),
     [KEY_KEEP] =
         PIECES("mapping", "resolutions and durations, such as {minute: 48h, hour: 62d, day: forever}",
                "a duration, such as 48h, or forever", OTHER, add_keep, NULL, print_keep),

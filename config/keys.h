@@ -53,6 +53,7 @@ enum key_type {
     KEY_DIMENSIONS,
     KEY_CONDITIONS,
     KEY_MEASURES,
+    KEY_NEWEST_FIELDS,
     KEY_KEEP
 };
 

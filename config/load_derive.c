@@ -80,6 +80,9 @@ static bool report_uses(const struct report *r, enum field f)
         uses |= r->measures[i].kind != MEASURE_COUNT && r->measures[i].field == f;
     for (size_t i = 0; i < r->measure_count; i++)
         uses |= (r->measures[i].fields >> f & 1) != 0;
+    for (size_t i = 0; i < r->newest_field_count; i++)
+        uses |= r->newest_fields[i] == f;
+    uses |= r->newest > 0 && r->newest_field_count == 0 && f < FIELD_COUNT;
     return uses;
 }
 

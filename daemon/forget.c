@@ -167,6 +167,13 @@ static bool check_report(struct known *k, size_t report, struct err *e)
             "report \"%s\" has the measure %s: %s, which cannot be taken out of what it was merged into. "
             "`tallyd forget --yes %s` drops the whole report",
             r->name, fixed->name, fixed->expression, r->name);
+    if (r->newest > 0)
+        return err_set(
+            e, EX_UNAVAILABLE,
+            "report \"%s\" keeps its newest events, and nothing brings back those that events of this source "
+            "pushed out. `tallyd forget --yes %s` drops the whole report; `tallyd backfill` counts one with "
+            "another name anew, from the other sources",
+            r->name, r->name);
     if (c->other > 0 && r->dimension_count > 0)
         return err_set(
             e, EX_UNAVAILABLE,

@@ -3,9 +3,10 @@
  *   parameters → struct query → series (match.h), steps (step.h) → scans (plan.h, tiles.h) → answer.h → text
  *
  * Answers : with a step, one row per step of the range; with `top`, the series with the greatest values;
- *           else one row over the whole range. Without events, counts and sums are 0, other measures absent
- *           (answer.h). A row is always a whole step: `from` is moved down, and `to`, which is exclusive, up
- *           to the start of a step. Without a step, they move to the report's cells: minutes or seconds.
+ *           with `newest`, events (recent.h); else one row over the whole range. Without events, counts and
+ *           sums are 0, other measures absent (answer.h). A row is always a whole step: `from` is moved down,
+ *           and `to`, which is exclusive, up to the start of a step. Without a step, they move to the
+ *           report's cells: minutes or seconds.
  * Zones   : steps, and times without an offset, are in the time zone `tz`. They are exact, since parts of
  *           days are read as hours, parts of hours as minutes. A step that begins within a minute is refused.
  * Expiry  : if time buckets have expired, longer ones answer, provided that rows consist of whole ones. Else
@@ -65,6 +66,7 @@ struct query {
     struct step step;
     enum weekday week_start; /* first day of a week, for a step of weeks */
     uint64_t top;            /* number of series to rank; 0: no ranking */
+    uint64_t newest;         /* number of events to show (recent.h); 0: counts are asked for */
     enum query_format format;
     bool bars;                   /* whether a table draws the values, too */
     struct missed_cache *missed; /* borrowed; NULL: each answer with a hole asks the store */
@@ -95,7 +97,7 @@ struct query_stats {
 void query_init(struct query *q, int64_t now_ms, const struct query_limits *limits);
 
 /* Set one parameter, named as on the command line and in a URL: report, measure, filter (dimension=value) and
- * where (a condition), which may be repeated, from, to, step, week_start (monday), tz (a time zone), top,
+ * where (a condition), which may be repeated, from, to, step, week_start (monday), tz (a time zone), top, newest,
  * format, bars (yes or no). */
 bool query_set(struct query *q, struct slice name, struct slice value, struct err *e) MUST_CHECK;
 /* Set the parameter `limit` of rankings and values: the most series or values wanted. A limit above

@@ -5,6 +5,7 @@
 #include "query/estimate.h"
 #include "query/hint.h"
 #include "query/match.h"
+#include "query/recent.h"
 #include "query/top.h"
 
 #include <inttypes.h>
@@ -201,6 +202,8 @@ bool query_run(struct store *st, const struct query *q, struct text *out, struct
     struct bound b = {.query = q, .store = st};
     struct match match = {0};
     struct top top; /* owns the keys of the answer */
+    if (q->newest > 0)
+        return recent_run(st, q, out, stats, e);
     *stats = (struct query_stats){0};
     if (!bound_fill(&b, e))
         return false;

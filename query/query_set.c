@@ -137,6 +137,15 @@ static bool set_top(struct query *q, struct slice value, struct err *e)
     return true;
 }
 
+static bool set_newest(struct query *q, struct slice value, struct err *e)
+{
+    char quoted[SUGGEST_QUOTE_BYTES];
+    q->newest = count_of(value);
+    return (q->newest > 0 && q->newest <= RECENT_MAX) ||
+           err_set(e, EX_USAGE, "newest: found %s, expected a number from 1 to %d",
+                   suggest_quote(value, quoted), RECENT_MAX);
+}
+
 static bool set_format(struct query *q, struct slice value, struct err *e)
 {
     static const char *const names[] = {"table", "csv", "csv-raw", "json", NULL};
@@ -154,14 +163,14 @@ static bool set_bars(struct query *q, struct slice value, struct err *e)
     return q->bars || slice_is(value, "no") || unknown_name(e, "bars", value, names);
 }
 
-const char *const query_parameters[] = {"report",     "measure", "filter", "where",  "from", "to", "step",
-                                        "week_start", "tz",      "top",    "format", "bars", NULL};
+const char *const query_parameters[] = {"report",     "measure", "filter", "where",  "from",   "to",   "step",
+                                        "week_start", "tz",      "top",    "newest", "format", "bars", NULL};
 
 bool query_set(struct query *q, struct slice name, struct slice value, struct err *e)
 {
     static bool (*const setters[])(struct query *, struct slice, struct err *) = {
-        set_report, set_measure,    set_filter, set_where, set_from,   set_to,
-        set_step,   set_week_start, set_zone,   set_top,   set_format, set_bars};
+        set_report,     set_measure, set_filter, set_where,  set_from,   set_to,  set_step,
+        set_week_start, set_zone,    set_top,    set_newest, set_format, set_bars};
     _Static_assert(COUNT_OF(setters) + 1 == COUNT_OF(query_parameters), "a setter for each name");
     int i = slice_find(name, query_parameters);
     return i >= 0 ? setters[i](q, value, e) : unknown_name(e, "parameter", name, query_parameters);

@@ -5,6 +5,8 @@
  *          copy. Opening it for STORE_FILL again deletes what the unfinished copy left.
  * Exact  : counts, series, positions, books and expiry watermarks become those of the source, so counting
  *          goes on in the target where the source ended. Only the order of series may differ.
+ * Newest : newest events (aggregate/recent.h) come in batches of their own, `of_newest`, of a cell for each
+ *          series and day. Cells of other batches have none.
  * Expiry : the watermarks are given when the store is opened (store_options.watermarks). Cells before a
  *          watermark stand for whole longer buckets: the time buckets that have expired are left out.
  * Errors : those of store.h. EX_CANTCREAT, from store_open(): the target is not empty. EX_TEMPFAIL: another

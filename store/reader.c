@@ -47,6 +47,17 @@ bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
     return deadline_check(st->deadline, e) && st->reader->scan(st, scan, fn, context, stats, e);
 }
 
+bool store_recent(struct store *st, const struct scan *scan, void *context, struct scan_stats *stats,
+                  struct err *e)
+{
+    check_scan(st, scan);
+    ASSERT(scan->resolution == SPAN_DAY && scan->sketch != NULL && st->reports[scan->report].newest > 0);
+    if (st->reader->recent == NULL)
+        return err_set(e, EX_UNAVAILABLE, "this kind of store keeps no newest events");
+    return scan->from_ms == scan->to_ms ||
+           (deadline_check(st->deadline, e) && st->reader->recent(st, scan, context, stats, e));
+}
+
 enum span store_copy(const struct store *st, size_t report, enum span resolution, size_t n)
 {
     ASSERT(resolution >= report_cell(report_of(st, report)) && resolution < SPAN_COUNT);

@@ -151,6 +151,9 @@ struct store_reader_ops {
     bool (*moment)(struct store *st, struct text *moment, struct text *left_out, struct err *e);
     bool (*scan)(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                  struct scan_stats *stats, struct err *e);
+    /* NULL: the store keeps no newest events. */
+    bool (*recent)(struct store *st, const struct scan *scan, void *context, struct scan_stats *stats,
+                   struct err *e);
     /* NULL, both: each time bucket is stored in one place. */
     enum span (*copy)(const struct store *st, size_t report, enum span resolution, size_t n);
     bool (*scan_copy)(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
@@ -191,6 +194,11 @@ bool store_moment(struct store *st, struct text *moment, struct text *left_out, 
 
 bool store_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e) MUST_CHECK;
+/* Read the newest events of days (aggregate/recent.h): scan->sketch gets those of each series and day,
+ * packed, as the sketch r->sketch_count. Pre: the report keeps some; the scan is of days. EX_UNAVAILABLE:
+ * this kind of store keeps none. */
+bool store_recent(struct store *st, const struct scan *scan, void *context, struct scan_stats *stats,
+                  struct err *e) MUST_CHECK;
 /* A store may have time buckets of a resolution in other places than the one that store_scan() reads. Returns
  * the resolution with whose buckets the n-th such place, from 0, expires; SPAN_COUNT: there is none. These
  * places have the measures without a sketch. */

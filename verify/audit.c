@@ -162,7 +162,7 @@ bool audit_store(struct audit *a, struct err *e)
         char what[REPORT_NAME_BYTES + 16];
         snprintf(what, sizeof what, "report %s", a->store->reports[r].name);
         good = take_or_tell(a, audit_totals, r, what, e) && take_or_tell(a, audit_spans, r, what, e) &&
-               say_report(a, r, e);
+               take_or_tell(a, audit_recent, r, what, e) && say_report(a, r, e);
     }
     if (good)
         fprintf(a->out, "not checked: earlier generations of reports%s\n",

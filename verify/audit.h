@@ -9,6 +9,8 @@
  * Spans  : each time bucket equals its shorter ones merged, series by series, as far back as both are stored.
  *          It also equals its copies elsewhere in the store (store_copy()). Every series is a known one.
  *          Sketches (aggregate/sketch.h) are merged and compared by their packed bytes.
+ * Newest : a series keeps as many newest events (aggregate/recent.h) as it counts on a day, up to the limit,
+ *          each once, in order, and of that day.
  * Memory : about cells_max cells at a time, and AUDIT_SKETCH_BYTES of packed sketches for each: a range that
  *          has more is read again in pieces.
  * Beside : daemons may count meanwhile. An embedded store is read from one snapshot. On a server, a step that
@@ -54,3 +56,5 @@ bool audit_books(struct audit *a, size_t report, struct err *e) MUST_CHECK; /* o
 bool audit_totals(struct audit *a, size_t report, struct err *e) MUST_CHECK;
 /* audit_spans.c */
 bool audit_spans(struct audit *a, size_t report, struct err *e) MUST_CHECK;
+/* audit_recent.c: its newest events, against the counts of days */
+bool audit_recent(struct audit *a, size_t report, struct err *e) MUST_CHECK;

@@ -1,7 +1,7 @@
 /* Compares every time bucket of every report with its recount. */
+#include "verify/buckets.h"
 #include "base/mem.h"
 #include "base/show.h"
-#include "verify/verify.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,14 +9,6 @@
 #define OTHER UINT32_MAX /* number of the series `other` in these tables */
 
 #define AGAIN_MAX 3
-#define KEPT_MAX  2 /* before and after the report's own times */
-
-/* Times whose counts are of another generation of the report, and are not judged (store/splice.h). */
-struct kept_times {
-    const char *report; /* its name */
-    struct backfill_times list[KEPT_MAX];
-    size_t count;
-};
 
 /* One report at one resolution. */
 struct comparison {
@@ -35,14 +27,17 @@ struct comparison {
     int64_t last_more_ms; /* last time bucket that does; -1: none */
 };
 
-/* Does the time bucket have counts of another generation? */
-static bool is_kept(const struct comparison *c, int64_t bucket_ms)
+bool kept_has(const struct kept_times *kept, enum span resolution, int64_t bucket_ms)
 {
     bool is = false;
-    for (size_t i = 0; i < c->kept->count; i++)
-        is |= c->kept->list[i].from_ms < span_next(c->resolution, bucket_ms) &&
-              bucket_ms < c->kept->list[i].to_ms;
+    for (size_t i = 0; i < kept->count; i++)
+        is |= kept->list[i].from_ms < span_next(resolution, bucket_ms) && bucket_ms < kept->list[i].to_ms;
     return is;
+}
+
+static bool is_kept(const struct comparison *c, int64_t bucket_ms)
+{
+    return kept_has(c->kept, c->resolution, bucket_ms);
 }
 
 static void take_stored(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
@@ -438,6 +433,16 @@ static bool compare_resolution(struct verify *v, size_t report, enum span resolu
     return good;
 }
 
+/* As compare_resolution(), the newest events. */
+static bool compare_recent(struct verify *v, size_t report, const struct kept_times *kept,
+                           const uint32_t *number_of, uint32_t number_count, struct err *e)
+{
+    bool good = verify_recent(v, report, kept, number_of, number_count, e);
+    for (int again = 0; !good && e->retryable && again < AGAIN_MAX; again++)
+        good = verify_recent(v, report, kept, number_of, number_count, e);
+    return good;
+}
+
 /* Those of all reports, in their order. */
 struct keeping {
     const struct store *store;
@@ -509,6 +514,7 @@ static bool verify_report(struct verify *v, size_t report, const struct kept_tim
     say_kept(v, kept);
     for (enum span resolution = report_cell(recount->report); good && resolution < SPAN_COUNT; resolution++)
         good = compare_resolution(v, report, resolution, kept, n.number_of, (uint32_t)n.count, e);
+    good = good && compare_recent(v, report, kept, n.number_of, (uint32_t)n.count, e);
     free(n.number_of);
     free(n.seen);
     return good;

@@ -115,6 +115,7 @@ void recount_fini(struct recount *rc)
     free(rc->scratch);
     arena_fini(&rc->arena);
     recount_cells_fini(&rc->cells);
+    recent_list_fini(&rc->recent);
     for (size_t i = 0; i < rc->report->sketch_count; i++)
         observations_fini(&rc->observations[i]);
 }
@@ -161,6 +162,7 @@ static void add_number(const struct measure *m, int64_t *columns, const struct e
     switch (m->kind) {
     case MEASURE_COUNT:
     case MEASURE_DISTINCT:
+    case MEASURE_NEWEST:
         break;
     case MEASURE_MEAN:
     case MEASURE_HISTOGRAM:
@@ -237,17 +239,19 @@ static void add_observations(struct recount *rc, const struct event *ev, uint32_
     }
 }
 
-bool recount_add(struct recount *rc, const struct event *ev, uint64_t salt)
+bool recount_add(struct recount *rc, const struct event *ev, const struct recount_origin *of)
 {
     const struct report *r = rc->report;
     for (size_t i = 0; i < r->condition_count; i++) {
         if (!condition_holds(&r->conditions[i], ev))
             return false;
     }
-    if (r->one_in > 1 && !sample_draws(salt, ev->order, r->one_in))
+    if (r->one_in > 1 && !sample_draws(of->salt, ev->order, r->one_in))
         return false;
     uint32_t series = series_of(
         rc, dimension_key(r->dimensions, r->dimension_count, ev, rc->dimension_bytes_max, rc->scratch));
+    if (r->newest > 0)
+        recent_list_add(&rc->recent, r, series, ev, of);
     struct recount_cell *c = recount_cells_get(&rc->cells, series, span_floor(report_cell(r), ev->at_ms));
     for (size_t i = 0; i < r->measure_count; i++) {
         const struct measure *m = &r->measures[i];

@@ -20,6 +20,7 @@
 #include "base/index.h"
 #include "ingest/decode/clf.h"
 #include "verify/observations.h"
+#include "verify/recent.h"
 
 #include <stdint.h>
 
@@ -56,15 +57,16 @@ struct recount {
     struct arena arena;
     struct recount_cells cells;                            /* cells of the report's shortest resolution */
     struct observations observations[REPORT_MEASURES_MAX]; /* by sketch of the report */
+    struct recent_list recent;                             /* if the report keeps newest events */
     size_t dimension_bytes_max;
     char *scratch;
 };
 
 void recount_init(struct recount *rc, const struct report *report, size_t dimension_bytes_max);
 void recount_fini(struct recount *rc);
-/* True if the event passed the report's filter, and is drawn if the report has a sample. `salt`: that of the
- * event's partition (aggregate/sample.h). */
-bool recount_add(struct recount *rc, const struct event *ev, uint64_t salt);
+/* True if the event passed the report's filter, and is drawn if the report has a sample. `of`: the
+ * event's partition. */
+bool recount_add(struct recount *rc, const struct event *ev, const struct recount_origin *of);
 /* The series of a key; UINT32_MAX: there is none. */
 uint32_t recount_series(const struct recount *rc, struct slice key);
 /* Merge the cells from from_ms on into time buckets of a longer resolution. Pre: the table is empty. */

@@ -171,7 +171,7 @@ static void recount_one(struct verify_part *b, const struct event *ev, struct re
             continue;
         ++*books_report(&b->recounted, r, BOOK_REPORT_PARSED);
         ++*books_report(&b->recounted, r,
-                        recount_add(&v->recounts[r], ev, b->salt) ? BOOK_COUNTED : BOOK_FILTERED);
+                        recount_add(&v->recounts[r], ev, &b->origin) ? BOOK_COUNTED : BOOK_FILTERED);
     }
 }
 
@@ -294,7 +294,8 @@ bool verify_begin(struct verify_part *b, struct verify *v, const struct position
     size_t count = v->store->report_count;
     *b = (struct verify_part){.v = v,
                               .range = &position->range,
-                              .salt = sample_salt(position->range.source, position->range.partition)};
+                              .origin = {sample_salt(position->range.source, position->range.partition),
+                                         position->range.source, position->range.partition}};
     b->since = xcalloc(count, sizeof *b->since);
     b->until = xcalloc(count, sizeof *b->until);
     for (size_t r = 0; r < count; r++)

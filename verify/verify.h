@@ -14,6 +14,8 @@
  * Sketch : histograms and distinct counts (aggregate/sketch.h) are compared by their packed bytes. In a time
  *          bucket in which `other` has counts, a series holds no more than the recount, and all series
  *          together hold the same. If records are gone, the stored sketch includes the recounted one.
+ * Newest : the newest events of series and days (aggregate/recent.h) are compared byte by byte. If records
+ *          are gone, the store may have others beside them. Days in which `other` has some are not judged.
  * Spans  : a report counts a source from its book entry `since` to `until`, except for gaps (while it was not
  *          configured); so does the recount. Events were in the future by the clock of their batch.
  * Errors : differences are printed and counted; a function fails only if a source or the store cannot be
@@ -69,7 +71,7 @@ struct verify_stretch {
 struct verify_part {
     struct verify *v;
     const struct range *range;
-    uint64_t salt; /* of its events: sample_salt() */
+    struct recount_origin origin; /* of its events; borrows from `range` */
     struct books stored, recounted;
     int64_t begun;          /* offset from which its own books count; only reports count before it */
     int64_t *since, *until; /* by report; since -1: the report does not count this source */

@@ -159,6 +159,8 @@ static void write_report(const struct report *r, struct text *out)
     text_putc(out, ']');
     if (r->one_in > 1)
         text_printf(out, ",\"sample\":%u", r->one_in);
+    if (r->newest > 0)
+        text_printf(out, ",\"newest\":%u", r->newest);
     text_putc(out, '}');
 }
 

@@ -58,7 +58,7 @@ static bool part_send(struct copier *k)
 {
     struct part_report *pr = &k->part.reports[k->into];
     struct part *parts[] = {&k->part};
-    const struct batch batch = {.parts = parts, .part_count = 1};
+    const struct batch batch = {.parts = parts, .part_count = 1, .of_newest = k->of_newest};
     if (k->good && k->to != NULL && pr->added_count + pr->cells.count > 0)
         k->good = store_fill(k->to, &batch, k->e);
     k->cells += pr->cells.count;
@@ -100,19 +100,19 @@ static bool take_series(void *context, uint32_t series, struct slice key)
     return part_send(k);
 }
 
-static void take_cell(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
+/* Begins a cell of zeros. False: the copy has failed. */
+static bool begin_cell(struct copier *k, uint32_t series, int64_t at_ms)
 {
-    struct copier *k = context;
     const struct report *r = &k->from->reports[k->report];
     struct cells *cells = &k->part.reports[k->into].cells;
     if (!k->good)
-        return;
+        return false;
     if (series >= k->number_count || k->numbers[series] == 0) {
         k->good = err_set(k->e, EX_DATAERR,
                           "report \"%s\" has counts of a series without a name: check the store by `tallyd "
                           "verify --store-only`",
                           r->name);
-        return;
+        return false;
     }
     if (cells->count == COPY_CELLS || arena_bytes(&k->part.sketch_memory) > COPY_SKETCH_BYTES)
         (void)part_send(k);
@@ -121,7 +121,16 @@ static void take_cell(void *context, uint32_t series, int64_t bucket_ms, const i
     k->cell = cells_at(cells, cells->count++);
     memset(k->cell, 0, cells->stride);
     k->cell->series = k->numbers[series] - 1;
-    k->cell->time = (uint32_t)(bucket_ms / report_cell_ms(r));
+    k->cell->time = (uint32_t)(at_ms / report_cell_ms(r));
+    return true;
+}
+
+static void take_cell(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
+{
+    struct copier *k = context;
+    const struct report *r = &k->from->reports[k->report];
+    if (!begin_cell(k, series, bucket_ms))
+        return;
     memcpy(k->cell->value, values, r->column_count * sizeof *values);
     int64_t events = copier_events(r, values);
     k->events = value_add(k->events, events);
@@ -140,10 +149,11 @@ static bool take_sketch(void *context, uint32_t series, int64_t bucket_ms, size_
     union sketch *to = report_sketch(r, k->cell, sketch);
     return measure_merge_sketch(report_sketched(r, sketch), k->resolution, to, &k->part.sketch_memory,
                                 packed) ||
-           err_set(e, EX_DATAERR,
-                   "a histogram or distinct count of report \"%s\" is damaged: check the store by "
-                   "`tallyd verify --store-only`",
-                   r->name);
+           err_set(
+               e, EX_DATAERR,
+               "a histogram, distinct count or newest event of report \"%s\" is damaged: check the store by "
+               "`tallyd verify --store-only`",
+               r->name);
 }
 
 /* ---- counts */
@@ -227,6 +237,33 @@ static bool copy_month(struct copier *k, int64_t start_ms)
     }
 }
 
+/* Takes the newest events of a series and day. */
+static bool take_newest(void *context, uint32_t series, int64_t day_ms, size_t sketch, struct slice packed,
+                        struct err *e)
+{
+    struct copier *k = context;
+    return begin_cell(k, series, day_ms) && take_sketch(k, series, day_ms, sketch, packed, e);
+}
+
+/* Copies the newest events, in batches of their own. */
+static bool copy_newest(struct copier *k)
+{
+    const struct scan all = {.report = k->report,
+                             .resolution = SPAN_DAY,
+                             .from_ms = k->watermarks->before_ms[SPAN_DAY],
+                             .to_ms = span_floor(SPAN_DAY, CIVIL_END_MS),
+                             .series = {.kind = SERIES_ALL},
+                             .rows_max = UINT64_MAX,
+                             .sketch = take_newest};
+    struct scan_stats stats = {0};
+    if (k->from->reports[k->report].newest == 0 || k->to == NULL)
+        return true;
+    k->of_newest = true;
+    bool good = store_recent(k->from, &all, k, &stats, k->e) && k->good && part_send(k);
+    k->of_newest = false;
+    return good;
+}
+
 static bool find_months(struct copier *k)
 {
     struct newest newest;
@@ -254,5 +291,5 @@ bool copier_report(struct copier *k, size_t report, size_t into)
         if (!goes_on(k, "months", i, k->months.count) || (k->to != NULL && !copy_month(k, k->months.list[i])))
             return false;
     }
-    return true;
+    return copy_newest(k);
 }

@@ -38,6 +38,7 @@ struct copier {
     struct copier_starts months, days;
     struct copier_starts *found; /* the list that a scan fills */
     struct text what;            /* the work under way */
+    bool of_newest;              /* whether the part has newest events */
     bool good;
 };
 

@@ -55,6 +55,12 @@ static bool check_shape(const struct splicer *k)
         b = next_line(b[len] == '\n' ? b + len + 1 : b + len);
     }
     bool are_equal = (a == NULL || *a == '\0') && (b == NULL || *b == '\0');
+    if (k->by->newest > 0 || k->report->newest > 0)
+        return err_set(
+            k->e, EX_CONFIG,
+            "%s keeps its newest events by whole days and series, which cannot be taken for a range: "
+            "leave out --from and --to, and %s takes the whole place of %s",
+            k->by->newest > 0 ? k->by->name : k->report->name, k->by->name, k->report->name);
     return are_equal ||
            err_set(k->e, EX_CONFIG,
                    "%s and %s differ in more than `where`: a range can only be taken between reports "

@@ -22,6 +22,9 @@
  *   pages.visitors.day  { _id: "20101010/…", metadata, daily: { count: 17, entries: { "03ab5f1": 2 } }, … }
  *                a distinct count; also by minute, hour and month; of many texts with registers
  *   pages.latency.week, pages.visitors.week   optional, as pages.week: mongo/job/merge.h
+ *   pages.newest.day    { _id: "20101010/…", metadata, daily: { events: [ { time: ISODate(…), at:
+ *                "kafka:access/0/0000000000000004711", host: …, … }, … ] }, applied, … }
+ *                the newest events, the newest first, if the report keeps some: aggregate/recent.h
  *   pages.top    { _id: "day/20101010", metadata: { date }, written, ranked, measures: { hits: { total, top:
  *                [ { metadata: { path }, value }, … ] }, latency: { total, p99: { top: [ { metadata,
  *                value, count }, … ] }, … } }, … }   the largest series: mongo/doc/top.h

@@ -344,6 +344,7 @@ static const struct store_reader_ops reader_ops = {
     .hold = mongo_hold,
     .moment = mongo_moment,
     .scan = mongo_scan,
+    .recent = mongo_recent,
     .copy = mongo_copy,
     .scan_copy = mongo_scan_copy,
     .top = mongo_top,

@@ -178,8 +178,9 @@ static bool apply_report(struct sqlite_store *st, size_t report, const struct ba
     items_clear(&st->items[level]);
     for (size_t p = 0; p < batch->part_count; p++)
         rows_gather(st, report, batch->parts[p], level);
-    return level == LEVEL_FRESH ? rows_write_fresh(st, report, e)
-                                : rows_write_folded(st, report, ROWS_ADD, e);
+    return (level == LEVEL_FRESH ? rows_write_fresh(st, report, e)
+                                 : rows_write_folded(st, report, ROWS_ADD, e)) &&
+           sqlite_recent_write(st, report, batch, e);
 }
 
 /* Note where a topic's partition is first counted: a daemon begins it with an empty range. */

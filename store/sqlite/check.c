@@ -98,6 +98,11 @@ bool sqlite_check(struct store *base, check_fn *problem, void *context, struct e
             if (!check_rows(&c, r, level, e))
                 return false;
         }
+        if (!sqlite_recent_check(c.st, r, problem, context, e)) {
+            if (e->code != EX_DATAERR)
+                return false;
+            problem(context, e->text);
+        }
     }
     return true;
 }

@@ -115,6 +115,22 @@ static bool delete_some(struct sqlite_store *st, size_t report, enum level level
                    "%s is damaged: expired rows could not be deleted; restore it from a backup", st->path);
 }
 
+/* Delete newest events before the watermark of days, until none is left or the time is over. */
+static bool delete_recent(struct sqlite_store *st, size_t report, int64_t end_ms, struct expired *expired,
+                          struct err *e)
+{
+    size_t count = EXPIRE_ROWS;
+    while (st->reports[report].newest > 0 && count == EXPIRE_ROWS) {
+        expired->more = clock_mono_ms(st->base.clock) >= end_ms;
+        if (expired->more)
+            return true;
+        if (!sqlite_recent_expire(st, report, EXPIRE_ROWS, &count, e))
+            return false;
+        expired->rows += count;
+    }
+    return true;
+}
+
 /* Delete rows before the watermarks, until none is left or the time is over. */
 static bool delete_rows(struct sqlite_store *st, int64_t end_ms, struct expired *expired, struct err *e)
 {
@@ -131,6 +147,10 @@ static bool delete_rows(struct sqlite_store *st, int64_t end_ms, struct expired 
                     return false;
             }
         }
+        if (!delete_recent(st, r, end_ms, expired, e))
+            return false;
+        if (expired->more)
+            return true;
     }
     return true;
 }

@@ -58,6 +58,8 @@ bool sqlite_fill_report(struct sqlite_store *st, size_t report, const struct bat
         if (!dict_resolve_added(st, report, batch->parts[p], e))
             return false;
     }
+    if (batch->of_newest)
+        return dict_write_new(st, report, e) && sqlite_recent_write(st, report, batch, e);
     items_clear(&st->items[LEVEL_HOUR]);
     for (size_t p = 0; p < batch->part_count; p++)
         rows_gather(st, report, batch->parts[p], LEVEL_HOUR);

@@ -59,6 +59,9 @@ static bool delete_expired(struct sqlite_store *st, struct err *e)
             if (!sqlite_run(st, t->levels[level].drop, e, "deleting expired rows"))
                 return false;
         }
+        size_t count;
+        if (!sqlite_recent_expire(st, r, INT32_MAX, &count, e))
+            return false;
     }
     return true;
 }
@@ -175,10 +178,11 @@ static bool weigh(struct sqlite_store *st, int64_t id, struct store_dropped *dro
 
 static bool drop_tables(struct sqlite_store *st, int64_t id, struct err *e)
 {
-    static const char *const tables[] = {"fresh", "hour", "day", "month", "year", "series", "lookup"};
+    static const char *const tables[] = {"fresh", "hour",   "day",    "month",
+                                         "year",  "series", "lookup", "recent"};
     char sql[128];
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
-        snprintf(sql, sizeof sql, "DROP TABLE %s_%lld", tables[i], (long long)id);
+        snprintf(sql, sizeof sql, "DROP TABLE IF EXISTS %s_%lld", tables[i], (long long)id);
         if (!sqlite_execute(st, sql, "dropping counts", e))
             return false;
     }

@@ -10,6 +10,7 @@
  *   sqlite/log.c    is the log of a crash good?              sqlite/newest.c  the newest time buckets
  *   sqlite/forget.c a file or a report taken out            sqlite/splice.c  a place taken for some times
  *   sqlite/fill.c   a copy of another store                  sqlite/upgrade.c older formats
+ *   sqlite/recent.c the newest events of a day
  *   sqlite/body.c   the bytes of a row                       sqlite/tight.c   its sketches in few bits
  */
 #pragma once
@@ -44,6 +45,20 @@ struct level_table {
     int64_t last_at;          /* for writing: the last row's rowid; -1: there is no row */
 };
 
+/* The table of a report's newest events. NULL, each: it keeps none. */
+struct recent_table {
+    sqlite3_stmt *get, *put,
+        *drop;                  /* for writing: read or write a row; delete the first rows before a rowid */
+    sqlite3_stmt *seek, *range; /* the first row at or after a rowid; the rows in a range of rowids */
+};
+
+/* Working memory: newest events of cells, by row. */
+struct recent_sorting {
+    struct radix_item *items, *scratch;
+    const struct recent **of;
+    size_t capacity, scratch_capacity, of_capacity;
+};
+
 struct dict_entry {
     const char *key;
     uint32_t key_len, number;
@@ -71,6 +86,7 @@ struct sqlite_report {
     int64_t id; /* the number N in the names of its tables */
     uint32_t series_count;
     struct level_table levels[LEVEL_COUNT];
+    struct recent_table recent;
     sqlite3_stmt *series_get, *series_put, *lookup_get, *lookup_put, *fresh_delete;
     struct dict dict;
     struct new_series *new_series;
@@ -122,6 +138,7 @@ struct sqlite_store {
     sqlite3_stmt *position_get, *position_put, *witness_put;
     sqlite3_stmt *book_add, *book_set, *book_until, *book_list, *book_drop;
     struct items items[LEVEL_COUNT]; /* working memory of apply and fold */
+    struct recent_sorting sorting;
     struct body_item *block_items;
     size_t block_capacity;
     struct body_buffer body;
@@ -261,6 +278,24 @@ bool sqlite_put_watermarks(struct sqlite_store *st, size_t report, const struct 
 /* Bring a file of an older format to the present one, and keep a copy of it beside it. If that fails, the
  * store continues as it is (is_unsealed), with a warning; false: it is damaged. */
 bool sqlite_seal(struct sqlite_store *st, struct err *e) MUST_CHECK;
+
+/* sqlite/recent.c; all but the last two within a transaction, and doing nothing if the report keeps no newest
+ * events */
+bool sqlite_recent_prepare(struct sqlite_store *st, size_t report, enum store_mode mode,
+                           struct err *e) MUST_CHECK;
+/* Merge the newest events of a batch's cells into their days, unless these have expired. */
+bool sqlite_recent_write(struct sqlite_store *st, size_t report, const struct batch *batch,
+                         struct err *e) MUST_CHECK;
+/* Delete up to `limit` expired days of series. */
+bool sqlite_recent_expire(struct sqlite_store *st, size_t report, size_t limit, size_t *count,
+                          struct err *e) MUST_CHECK;
+bool sqlite_recent_check(struct sqlite_store *st, size_t report, check_fn *problem, void *context,
+                         struct err *e) MUST_CHECK;
+bool sqlite_recent(struct store *base, const struct scan *scan, void *context, struct scan_stats *stats,
+                   struct err *e) MUST_CHECK;
+void sqlite_recent_fini(struct recent_sorting *s);
+/* sqlite/read.c: end a read that began a transaction, unless a snapshot is locked. */
+bool sqlite_end_reading(struct sqlite_store *st, bool good, struct err *e) MUST_CHECK;
 
 /* Fold every fresh row, within the caller's transaction. */
 bool sqlite_fold_all(struct sqlite_store *st, struct err *e) MUST_CHECK;

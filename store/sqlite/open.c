@@ -115,7 +115,10 @@ static bool create_report(struct sqlite_store *st, const struct report *r, int64
              "CREATE TABLE series_%lld (block INTEGER PRIMARY KEY, keys TEXT NOT NULL);"
              "CREATE TABLE lookup_%lld (bucket INTEGER PRIMARY KEY, entries BLOB NOT NULL);",
              n, n, n, n, n, n, n);
-    return sqlite_execute(st, sql, "adding a report's tables", e);
+    if (!sqlite_execute(st, sql, "adding a report's tables", e))
+        return false;
+    snprintf(sql, sizeof sql, "CREATE TABLE recent_%lld (at INTEGER PRIMARY KEY, body BLOB NOT NULL)", n);
+    return r->newest == 0 || sqlite_execute(st, sql, "adding a report's tables", e);
 }
 
 /* Refuse a report that counts seconds, since the shortest rows are of minutes. */
@@ -411,6 +414,7 @@ static const struct store_reader_ops reader_ops = {
     .newest = sqlite_newest,
     .hold = sqlite_hold,
     .scan = sqlite_scan,
+    .recent = sqlite_recent,
     .series_find = sqlite_series_find,
     .series_key = sqlite_series_key,
     .series_each = sqlite_series_each,
@@ -474,7 +478,7 @@ static bool open_all(struct sqlite_store *st, enum store_mode mode, const struct
         return false;
     for (size_t r = 0; r < st->base.report_count; r++) {
         dict_init(&st->tables[r].dict);
-        if (!prepare_report(st, r, mode, e))
+        if (!prepare_report(st, r, mode, e) || !sqlite_recent_prepare(st, r, mode, e))
             return false;
     }
     return mode == STORE_READ ||
@@ -544,6 +548,7 @@ void sqlite_close(struct store *base)
     }
     for (int l = 0; l < LEVEL_COUNT; l++)
         items_fini(&st->items[l]);
+    sqlite_recent_fini(&st->sorting);
     body_buffer_fini(&st->body);
     free(st->block_items);
     free(st->fills);

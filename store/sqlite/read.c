@@ -210,7 +210,7 @@ static bool walk_level(struct walk *w, enum level level, struct err *e)
     return true;
 }
 
-static bool end_reading(struct sqlite_store *st, bool good, struct err *e)
+bool sqlite_end_reading(struct sqlite_store *st, bool good, struct err *e)
 {
     if (st->holds)
         return good;
@@ -251,7 +251,7 @@ bool sqlite_scan(struct store *base, const struct scan *scan, scan_fn *fn, void 
     bool good = sqlite_read_watermarks(st, scan->report, &watermarks, e) &&
                 store_check_watermark(scan, &watermarks, e) &&
                 walk_level(&w, level_of_slot[scan->resolution], e) && walk_level(&w, LEVEL_FRESH, e);
-    return end_reading(st, good, e);
+    return sqlite_end_reading(st, good, e);
 }
 
 bool sqlite_series_find(struct store *base, size_t report, struct slice key, uint32_t *series, bool *found,

@@ -9,6 +9,7 @@
  *             day_N     one row per (day, block)       24 hour slots
  *             month_N   one row per (month, block)     31 day slots
  *             year_N    one row per (year, block)      12 month slots
+ *             recent_N  one row per (day, series), if the report keeps its newest events: recent.c
  *             series_N  one row per block    the dictionary: the block's keys, one a line; numbers are
  *                                            dense, from 1, so series that appear together share blocks
  *             lookup_N  one row per 1/4096 of the hashes     from a key's hash to its number

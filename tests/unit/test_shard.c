@@ -129,13 +129,14 @@ static void add_events(struct game *g, int64_t now_ms, int64_t pages)
     struct range range = {.source = "kafka:access"};
     snprintf(range.partition, sizeof range.partition, "%d", (int)dice_roll(&g->dice, 3));
     shard_set_source(g->shard, &range, NULL);
-    uint64_t salt = sample_salt(range.source, range.partition);
+    const struct recount_origin of = {sample_salt(range.source, range.partition), range.source,
+                                      range.partition};
     for (size_t i = 0; i < count; i++) {
         roll_event(g, &events[i], g->texts[i], now_ms, pages);
         ++*books_source(&g->naive_books, BOOK_CONSUMED);
         ++*books_source(&g->naive_books, BOOK_PARSED);
         for (size_t r = 0; r < REPORTS; r++) {
-            bool counted = recount_add(&g->naive[r], &events[i], salt);
+            bool counted = recount_add(&g->naive[r], &events[i], &of);
             ++*books_report(&g->naive_books, r, BOOK_REPORT_PARSED);
             ++*books_report(&g->naive_books, r, counted ? BOOK_COUNTED : BOOK_FILTERED);
         }

@@ -42,7 +42,7 @@ static bool take_key(void *context, const bson_t *document)
             log_quote(key, quoted_key), log_quote(e.text, quoted));
         return true;
     }
-    for (size_t i = 0; i < r.sketch_count; i++)
+    for (size_t i = 0; i < mongo_sketch_count(&r); i++)
         text_printf(context, "\n%s.%s\n", key, report_sketched(&r, i)->name);
     report_fini(&r);
     return true;

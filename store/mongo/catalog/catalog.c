@@ -11,7 +11,7 @@ static bool each_of_sketches(struct mongo_store *m, size_t report, mongo_collect
 {
     const struct report *r = &m->reports[report];
     struct mongo_collection c = {.holds = HOLDS_DOCUMENTS, .report = report};
-    for (c.sketch = 0; c.sketch < r->sketch_count; c.sketch++) {
+    for (c.sketch = 0; c.sketch < mongo_sketch_count(r); c.sketch++) {
         size_t count;
         const struct mongo_kind *kinds = mongo_sketch_kinds(r, c.sketch, &count);
         for (c.kind = kinds; c.kind < kinds + count; c.kind++) {

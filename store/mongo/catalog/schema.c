@@ -115,6 +115,12 @@ static void add_value(const struct schema *s, bson_t *to, const char *name, cons
         add_distinct(s, to, name);
         return;
     }
+    if (m->kind == MEASURE_NEWEST) {
+        begin_object(to, name, &of, &members);
+        add_type(&members, MONGO_EVENTS, "array");
+        end_object(to, &of, &members);
+        return;
+    }
     if (measure_column_count(m) == 1 || (m->kind == MEASURE_SUM && has_decimals(s, m))) {
         add_type(to, name, number);
         return;

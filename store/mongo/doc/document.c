@@ -198,6 +198,8 @@ void mongo_add_value(bson_t *inc, bson_t *min, bson_t *max, const struct measure
     case MEASURE_DISTINCT:
         add_number(inc, path, ".count", columns[0]);
         break;
+    case MEASURE_NEWEST: /* it has no columns */
+        break;
     }
 }
 
@@ -292,6 +294,8 @@ bool mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t
         break;
     case MEASURE_DISTINCT:
         columns[0] = part_of(value, "count");
+        break;
+    case MEASURE_NEWEST:
         break;
     }
     return true;

@@ -37,6 +37,17 @@ struct reading {
     struct err *e;
 };
 
+/* The end of the measures that documents may have: the newest events are behind those of the report. */
+static size_t measures_end(const struct report *r)
+{
+    return r->measure_count + (r->newest > 0);
+}
+
+static bool is_of_newest(const struct reading *g)
+{
+    return g->kind->of_sketch && g->sketch == g->m->reports[g->scan->report].sketch_count;
+}
+
 /* ---- documents */
 
 static void take_row(struct reading *g, size_t measure, size_t row, const bson_iter_t *value)
@@ -85,7 +96,7 @@ static void read_buckets(struct reading *g, const bson_t *document)
     const struct mongo_report *more = &g->m->more[scan->report];
     g->damaged = NULL;
     memset(g->m->reader.row_is_there, 0, mongo_row_count(g->kind, scan->resolution));
-    for (size_t i = 0; i < r->measure_count; i++) {
+    for (size_t i = 0; i < measures_end(r); i++) {
         char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
         bson_iter_t it, value;
         if ((g->measures >> i & 1) == 0)
@@ -111,6 +122,8 @@ static size_t first_row(const struct reading *g, int64_t date_ms)
 static bool is_made_ahead(const struct reading *g, const int64_t *columns)
 {
     const struct mongo_report *more = &g->m->more[g->scan->report];
+    if (is_of_newest(g)) /* they have no columns, and are never made ahead */
+        return false;
     if (g->kind->of_sketch)
         return more->has_zeros && report_is_zero(&g->m->reports[g->scan->report], columns);
     return more->has_zeros && columns[g->m->reports[g->scan->report].measures[more->plain].column] == 0;
@@ -244,7 +257,7 @@ static void write_options(struct reading *g)
     BSON_APPEND_DOCUMENT_BEGIN(&g->options, "projection", &projection);
     BSON_APPEND_BOOL(&projection, "_id", false);
     BSON_APPEND_BOOL(&projection, "metadata", true);
-    for (size_t i = 0; i < g->m->reports[g->scan->report].measure_count; i++) {
+    for (size_t i = 0; i < measures_end(&g->m->reports[g->scan->report]); i++) {
         if (g->measures >> i & 1)
             add_paths(g, i, project, &projection);
     }

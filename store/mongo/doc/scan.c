@@ -63,6 +63,19 @@ bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
            check_watermarks(m, scan, e);
 }
 
+static void see_nothing(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
+{
+    (void)context, (void)series, (void)bucket_ms, (void)values;
+}
+
+bool mongo_recent(struct store *st, const struct scan *scan, void *context, struct scan_stats *stats,
+                  struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    const size_t newest = m->reports[scan->report].sketch_count;
+    return mongo_scan_sketch(m, newest, scan, see_nothing, context, stats, e) && check_watermarks(m, scan, e);
+}
+
 enum span mongo_copy(const struct store *st, size_t report, enum span resolution, size_t n)
 {
     const struct mongo_kind *kind = mongo_copy_kind(&st->reports[report], resolution, n);

@@ -187,6 +187,72 @@ void mongo_append_bucket(bson_t *to, const char *name, const struct measure *m, 
 }
 
 /* ---- either */
+/* ---- newest events */
+
+static void add_events(bson_t *to, struct slice packed)
+{
+    struct slice document;
+    bson_t events, event;
+    uint32_t count = 0;
+    BSON_APPEND_ARRAY_BEGIN(to, "$each", &events);
+    while (recent_next(&packed, &document)) {
+        char room[16];
+        const char *key;
+        const size_t len = bson_uint32_to_string(count++, &key, room, sizeof room);
+        ASSERT(bson_init_static(&event, (const uint8_t *)document.ptr, document.len));
+        bson_append_document(&events, key, (int)len, &event);
+    }
+    bson_append_array_end(to, &events);
+}
+
+void mongo_add_newest(bson_t *push, const char *path, const struct recent *newest)
+{
+    char name[256];
+    struct text packed = {0};
+    bson_t of, sort;
+    recent_pack(newest, &packed);
+    struct slice rest = text_slice(&packed);
+    const uint32_t limit = recent_begin(&rest);
+    ASSERT(limit > 0);
+    snprintf(name, sizeof name, "%s." MONGO_EVENTS, path);
+    bson_append_document_begin(push, name, -1, &of);
+    add_events(&of, rest);
+    BSON_APPEND_DOCUMENT_BEGIN(&of, "$sort", &sort);
+    BSON_APPEND_INT32(&sort, "time", -1);
+    BSON_APPEND_INT32(&sort, "at", -1);
+    bson_append_document_end(&of, &sort);
+    BSON_APPEND_INT32(&of, "$slice", (int32_t)limit);
+    bson_append_document_end(push, &of);
+    text_fini(&packed);
+}
+
+/* Reads the events, which must be in order, each once, and no more than are kept. */
+static bool read_events(const struct measure *m, const bson_iter_t *value, struct recent *to,
+                        struct arena *arena)
+{
+    struct slice before = {NULL, 0}, place;
+    bson_iter_t at;
+    uint32_t count = 0;
+    if (!BSON_ITER_HOLDS_ARRAY(value) || !bson_iter_recurse(value, &at))
+        return false;
+    while (bson_iter_next(&at)) {
+        const uint8_t *bytes;
+        uint32_t len;
+        int64_t at_ms;
+        if (!BSON_ITER_HOLDS_DOCUMENT(&at))
+            return false;
+        bson_iter_document(&at, &len, &bytes);
+        const struct slice event = slice_of((const char *)bytes, len);
+        if (++count > m->newest || !recent_key(event, &at_ms, &place) ||
+            (before.ptr != NULL && recent_compare(event, before) >= 0))
+            return false;
+        recent_add(to, arena, m->newest, event);
+        before = event;
+    }
+    return true;
+}
+
+/* ---- any */
 
 /* A member that is a document of numbers. Its keys are numbers to this base; `take` takes one of them, or
  * returns false: there is no such key, or no such number. */
@@ -226,6 +292,8 @@ bool mongo_merge_sketch(const struct measure *m, struct slice value, union sketc
         if (m->kind == MEASURE_HISTOGRAM && strcmp(name, MONGO_ZERO) == 0)
             good =
                 BSON_ITER_HOLDS_NUMBER(&at) && take_count(&to->histogram, arena, 0, bson_iter_as_int64(&at));
+        if (m->kind == MEASURE_NEWEST && strcmp(name, MONGO_EVENTS) == 0)
+            good = read_events(m, &at, &to->recent, arena);
         for (size_t i = 0; good && i < COUNT_OF(all_members); i++) {
             if (m->kind == all_members[i].kind && strcmp(name, all_members[i].name) == 0)
                 good = read_members(&all_members[i], &at, to, arena);

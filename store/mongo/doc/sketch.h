@@ -2,6 +2,7 @@
  * measure (document.h). Writers and readers call it; nothing here asks the server.
  *
  *   histogram   zero: 2, buckets: { "-64": 11, "-3": 3 }, negative: { "17": 1 }     each by $inc
+ *   newest      events: [ { time, at, host, … }, … ]                              by $push, sorted and cut
  *   distinct    entries: { "03ab5f1": 2, … } or registers: { "0": 3, "4095": 1 }    each by $max
  *
  * Buckets  : a key is an index of Prometheus' native histograms: slot - HISTOGRAM_SLOT_OF_ONE. A negative
@@ -21,6 +22,7 @@
 #define MONGO_NEGATIVE  "negative"
 #define MONGO_ENTRIES   "entries"
 #define MONGO_REGISTERS "registers"
+#define MONGO_EVENTS    "events"
 
 /* Adds a histogram to the $inc of an update. `path` is that of its bucket; `takes`: it is taken out. */
 void mongo_add_histogram(bson_t *inc, const char *path, const struct histogram *h, bool takes);
@@ -30,6 +32,9 @@ void mongo_add_distinct(bson_t *max, const char *path, const struct distinct *d,
  * mongo_add_value(), make of an absent one. `as_decimal`: is_decimal of the report. */
 void mongo_append_bucket(bson_t *to, const char *name, const struct measure *m, bool as_decimal,
                          const int64_t *columns, const union sketch *s);
+/* Adds newest events to the $push of an update: the server sorts them among those that it has, and keeps the
+ * newest. Pre: there are some. */
+void mongo_add_newest(bson_t *push, const char *path, const struct recent *newest);
 /* Merges the sketch of a bucket, which is `value`, as BSON. False: it is damaged. */
 bool mongo_merge_sketch(const struct measure *m, struct slice value, union sketch *to,
                         struct arena *arena) MUST_CHECK;

@@ -34,6 +34,8 @@ static const struct mongo_kind sketch_kinds[][MONGO_SKETCH_KINDS_MAX] = {
                          {SPAN_MONTH, SPAN_MONTH, true}},
 };
 
+static const struct mongo_kind newest_kind = {SPAN_DAY, SPAN_DAY, true};
+
 static const struct level {
     const char *member;
     int first, count; /* lowest key and number of keys in the next longer bucket */
@@ -78,7 +80,12 @@ const struct mongo_kind *mongo_kind_for(const struct report *r, enum span resolu
 
 const struct mongo_kind *mongo_sketch_kinds(const struct report *r, size_t sketch, size_t *count)
 {
-    const struct mongo_kind *all = sketch_kinds[measure_sketch_kind(report_sketched(r, sketch))];
+    const enum sketch_kind kind = measure_sketch_kind(report_sketched(r, sketch));
+    if (kind == SKETCH_RECENT) {
+        *count = 1;
+        return &newest_kind;
+    }
+    const struct mongo_kind *all = sketch_kinds[kind];
     const size_t first = report_cell(r) == SPAN_SECOND ? 0 : 1;
     *count = MONGO_SKETCH_KINDS_MAX - first;
     return all + first;
@@ -88,7 +95,7 @@ const struct mongo_kind *mongo_sketch_kind_for(const struct report *r, size_t sk
 {
     size_t count;
     const struct mongo_kind *k = mongo_sketch_kinds(r, sketch, &count);
-    ASSERT(k->finest <= resolution && resolution <= SPAN_MONTH);
+    ASSERT(k->finest <= resolution && (size_t)(resolution - k->finest) < count);
     return k + (resolution - k->finest);
 }
 

@@ -19,6 +19,7 @@
  *   distinct:       R.visitors.minute { minute }, R.visitors.hour { hourly }, R.visitors.day { daily },
  *                   R.visitors.month { total }; layout minute: R.visitors.second { second }, too
  *                   R.visitors.week  { weekly }; rolled up, optional
+ *   newest events:  R.newest.day { daily: { events: [ … ] } }
  *
  * A histogram takes some 3 KiB, a distinct count at most 40 KiB and what writers add before they condense it:
  * so no document of a busy series reaches 256 KiB (docs/SIZING.md).
@@ -53,8 +54,13 @@ const struct mongo_kind *mongo_kind_for(const struct report *r, enum span resolu
 /* The n-th kind, from 0, that holds the same buckets again, such as documents of their own length. NULL:
  * none. Months are read from documents of years if these are rolled up, so documents of months are a copy. */
 const struct mongo_kind *mongo_copy_kind(const struct report *r, enum span resolution, size_t n);
-/* As mongo_kinds() and mongo_kind_for(), of the documents that a sketch of the report has; `sketch` is its
- * index among the report's sketches. */
+/* The sketches that have documents: those of the report's measures, then its newest events. */
+static inline size_t mongo_sketch_count(const struct report *r)
+{
+    return r->sketch_count + (r->newest > 0);
+}
+/* As mongo_kinds() and mongo_kind_for(), of the documents that a sketch has; `sketch` is below
+ * mongo_sketch_count(). Newest events have days only. */
 const struct mongo_kind *mongo_sketch_kinds(const struct report *r, size_t sketch, size_t *count);
 const struct mongo_kind *mongo_sketch_kind_for(const struct report *r, size_t sketch, enum span resolution);
 /* The measures without a sketch, a bit each: those of mongo_kinds(). */

@@ -11,9 +11,9 @@
  *
  *            { c: "pages.day", f: { _id: …, "metadata.path": … }, u: { $setOnInsert: { applied: {}, … } } }
  *
- *          `u` may also have $min, $max and $unset. Each is an upsert of one document. Updates of one
- *          collection stand together. So recovery needs no configuration; any version of the program that
- *          reads this format can do it.
+ *          `u` may also have $min, $max, $push (with $each, $sort and $slice) and $unset. Each is an upsert
+ *          of one document. Updates of one collection stand together. So recovery needs no configuration; any
+ *          version of the program that reads this format can do it.
  * Checks : the frame ends with a checksum. A log read from the database is checked as a whole before any of
  *          it is applied; code that applies it relies on the shape above.
  * Memory : packed, however large the batch.

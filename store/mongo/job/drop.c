@@ -69,7 +69,7 @@ static bool check_writers(const struct drop *d, struct err *e)
 static bool collection_at(const struct drop *d, size_t n, char name[MONGO_NAME_BYTES])
 {
     static const char *const others[] = {"year", "week", MONGO_TOP, "series"};
-    const size_t kinds = SPAN_WEEK + 1, all = kinds * d->report.sketch_count;
+    const size_t kinds = SPAN_WEEK + 1, all = kinds * mongo_sketch_count(&d->report);
     int len;
     if (n >= all + SPAN_COUNT + COUNT_OF(others))
         return false;

@@ -288,12 +288,13 @@ static bool unset_spans(struct expiring *x, struct err *e)
     return true;
 }
 
-/* Deletes the documents of histograms and distinct counts that have expired, which they do as a whole. */
+/* Deletes the documents of histograms, distinct counts and newest events that have expired, which they do as
+ * a whole. */
 static bool delete_sketches(struct expiring *x, struct err *e)
 {
     const struct report *r = &x->m->reports[x->report];
     size_t count;
-    for (size_t sketch = 0; sketch < r->sketch_count; sketch++) {
+    for (size_t sketch = 0; sketch < mongo_sketch_count(r); sketch++) {
         const struct mongo_kind *kinds = mongo_sketch_kinds(r, sketch, &count);
         for (size_t k = 0; k <= count && !x->expired->more; k++) {
             x->kind = k < count ? &kinds[k] : &mongo_sketch_week;

@@ -50,13 +50,20 @@ int64_t mongo_ttl_left(const struct mongo_store *m, size_t report, const struct 
     return now_ms < since_ms + MONGO_TTL_GRACE_MS ? 0 : now_ms - ttl_s * SECOND_MS - MONGO_TTL_GRACE_MS;
 }
 
-/* The age at which buckets are deleted with documents of histograms and distinct counts; 0: they are not. */
+/* Are buckets of this resolution deleted with documents of a sketch? */
+static bool ends_with(const struct mongo_store *m, size_t report, size_t sketch, enum span span)
+{
+    return mongo_ttl_s(m, report, mongo_sketch_kind_for(&m->reports[report], sketch, span)) > 0;
+}
+
+/* The age at which buckets are deleted with documents of histograms, distinct counts and newest events; 0:
+ * they are not. */
 static int64_t sketch_age(const struct mongo_store *m, size_t report, enum span span)
 {
     const struct report *r = &m->reports[report];
-    return r->sketch_count > 0 && mongo_ttl_s(m, report, mongo_sketch_kind_for(r, 0, span)) > 0
-               ? r->keep_ms[span]
-               : 0;
+    const bool ends = (r->sketch_count > 0 && ends_with(m, report, 0, span)) ||
+                      (r->newest > 0 && span == SPAN_DAY && ends_with(m, report, r->sketch_count, span));
+    return ends ? r->keep_ms[span] : 0;
 }
 
 /* The ages at which buckets are deleted with their documents: the shortest, if several have them. */

@@ -325,7 +325,7 @@ static bool refuse_id(const struct mongo_chunk *c, size_t index, struct err *e)
  * documents. */
 static bool adds(const struct mongo_chunk *c)
 {
-    static const char *const operators[] = {"u.$inc", "u.$min", "u.$max"};
+    static const char *const operators[] = {"u.$inc", "u.$min", "u.$max", "u.$push"};
     bson_t update;
     bson_iter_t it, found;
     mongo_chunk_update(c, 0, &update);

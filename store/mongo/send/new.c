@@ -9,8 +9,8 @@
 /* The place of a value. A bson_iter_t needs an alignment that arrays and sorting do not provide. */
 struct member {
     const char *path;
-    const uint8_t *data; /* the document that has the value */
-    uint32_t len, offset, path_len;
+    const uint8_t *data;           /* the document that has the value */
+    uint32_t len, offset, key_len; /* of its own key there */
 };
 
 struct members {
@@ -32,6 +32,18 @@ static void add(struct members *m, const uint8_t *data, uint32_t len, const bson
                                           bson_iter_key_len(it)};
 }
 
+/* Collects what $push would make: its $each, which is in order and no longer than its $slice. */
+static void add_pushed(struct members *m, const bson_iter_t *operand)
+{
+    bson_iter_t each;
+    const uint8_t *data;
+    uint32_t len;
+    begin_document(operand, &data, &len, &each);
+    ASSERT(bson_iter_find(&each, "$each") && BSON_ITER_HOLDS_ARRAY(&each));
+    add(m, data, len, &each);
+    m->list[m->count - 1].path = bson_iter_key(operand);
+}
+
 /* Collects the operands of all operators: applied to nothing, each operator yields its operand. */
 static void collect_change(struct members *m, const bson_t *update)
 {
@@ -43,8 +55,12 @@ static void collect_change(struct members *m, const bson_t *update)
         if (strcmp(bson_iter_key(&operator), "$unset") == 0)
             continue;
         begin_document(&operator, & data, &len, &operand);
-        while (bson_iter_next(&operand))
-            add(m, data, len, &operand);
+        while (bson_iter_next(&operand)) {
+            if (strcmp(bson_iter_key(&operator), "$push") == 0)
+                add_pushed(m, &operand);
+            else
+                add(m, data, len, &operand);
+        }
     }
 }
 
@@ -68,7 +84,7 @@ static void collect_filter(struct members *m, const bson_t *update, bson_t *docu
 static void append(bson_t *to, const char *name, size_t name_len, const struct member *m)
 {
     bson_iter_t it;
-    ASSERT(bson_iter_init_from_data_at_offset(&it, m->data, m->len, m->offset, m->path_len));
+    ASSERT(bson_iter_init_from_data_at_offset(&it, m->data, m->len, m->offset, m->key_len));
     bson_append_iter(to, name, (int)name_len, &it);
 }
 

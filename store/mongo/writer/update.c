@@ -72,6 +72,7 @@ void mongo_begin_update(struct update *u)
     bson_init(&u->inc);
     bson_init(&u->min);
     bson_init(&u->max);
+    bson_init(&u->push);
     bson_init(&u->unset);
 }
 
@@ -80,6 +81,7 @@ void mongo_drop_update(struct update *u)
     bson_destroy(&u->inc);
     bson_destroy(&u->min);
     bson_destroy(&u->max);
+    bson_destroy(&u->push);
     bson_destroy(&u->unset);
 }
 
@@ -109,6 +111,7 @@ void mongo_end_update(struct update *u, const bson_t *filter, const bson_t *set)
     add_operator(&up, "$inc", &u->inc);
     add_operator(&up, "$min", &u->min);
     add_operator(&up, "$max", &u->max);
+    add_operator(&up, "$push", &u->push);
     add_operator(&up, "$unset", &u->unset);
     BSON_APPEND_DOCUMENT_BEGIN(&up, "$set", &s);
     BSON_APPEND_INT64(&s, applied, m->writer.number);
@@ -375,6 +378,10 @@ static void write_tops(struct update *u, size_t cell_count)
 static void write_documents(struct update *u, size_t cell_count)
 {
     size_t kind_count;
+    if (u->of_newest) {
+        mongo_write_sketches(u, cell_count);
+        return;
+    }
     for (size_t t = 0; t < MONGO_TARGETS; t++)
         u->m->sorting.written[t].count = 0;
     const struct mongo_kind *kinds = mongo_kinds(&u->m->reports[u->report], &kind_count);
@@ -429,11 +436,12 @@ static size_t write_report(struct update *u, const struct batch *batch)
 
 void mongo_write_counts(struct mongo_store *m, const struct batch *batch, struct mongo_log *log)
 {
-    struct update u = {.m = m, .log = log, .now_ms = clock_wall_ms(m->store.clock)};
+    struct update u = {
+        .m = m, .log = log, .of_newest = batch->of_newest, .now_ms = clock_wall_ms(m->store.clock)};
     mongo_log_begin(log);
     for (u.report = 0; u.report < m->store.report_count; u.report++) {
         (void)write_report(&u, batch);
-        if (m->batch.fills) {
+        if (m->batch.fills && !batch->of_newest) {
             u.collection = MONGO_BOOKS;
             mongo_write_report_books(&u, batch, 0);
         }

@@ -10,8 +10,9 @@ struct update {
     struct mongo_log *log;
     const char *collection;
     size_t report;
+    bool of_newest; /* whether the cells have newest events only */
     int64_t now_ms;
-    bson_t inc, min, max, unset;
+    bson_t inc, min, max, push, unset;
 };
 
 void mongo_begin_update(struct update *u);

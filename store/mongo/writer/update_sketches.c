@@ -1,5 +1,5 @@
-/* Turns histograms and distinct counts of a batch into updates of the documents that they have for
- * themselves. Each document has buckets of one resolution (mongo/handle/kind.h). */
+/* Turns histograms, distinct counts and newest events of a batch into updates of the documents that they have
+ * for themselves. Each document has buckets of one resolution (mongo/handle/kind.h). */
 #include "base/mem.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/sketch.h"
@@ -64,7 +64,10 @@ static void add_sketch(const struct writing *w, uint32_t series, int64_t start_m
     const struct mongo_counted where = {u->report, w->sketch, w->kind, series, start_ms};
     if (w->measure->kind == MEASURE_HISTOGRAM)
         mongo_add_histogram(&u->inc, path, &s->histogram, u->m->batch.taken != NULL);
-    else if (u->m->batch.taken == NULL) /* store/forget.h takes nothing out of a distinct count */
+    else if (w->measure->kind == MEASURE_NEWEST)
+        mongo_add_newest(&u->push, path, &s->recent);
+    else if (w->measure->kind == MEASURE_DISTINCT &&
+             u->m->batch.taken == NULL) /* nothing is taken out of it */
         mongo_add_distinct(&u->max, path, &s->distinct, mongo_crowd_note(u->m, &where, &s->distinct));
 }
 
@@ -84,7 +87,7 @@ static size_t write_document(const struct writing *w, size_t i)
         const int64_t at_ms = span_floor(k->finest, update_ms_at(u, i));
         struct bucket b;
         i = merge_bucket(w, i, span_next(k->finest, at_ms), &b);
-        if (at_ms < kept_ms)
+        if (at_ms < kept_ms || (w->measure->kind == MEASURE_NEWEST && b.sketch->recent.count == 0))
             continue;
         is_empty = false;
         mongo_path(k, k->finest, at_ms, path);
@@ -103,7 +106,7 @@ void mongo_write_sketches(struct update *u, size_t cell_count)
 {
     const struct report *r = &u->m->reports[u->report];
     struct writing w = {.u = u, .cell_count = cell_count};
-    for (w.sketch = 0; w.sketch < r->sketch_count; w.sketch++) {
+    for (w.sketch = u->of_newest ? r->sketch_count : 0; w.sketch < mongo_sketch_count(r); w.sketch++) {
         size_t kind_count;
         const struct mongo_kind *kinds = mongo_sketch_kinds(r, w.sketch, &kind_count);
         w.measure = report_sketched(r, w.sketch);
