@@ -13,7 +13,7 @@ endif
 
 # Lowest first: a folder includes itself and the folders before it.
 FOLDERS  := base ingest ingest/file ingest/derive ingest/schema ingest/decode ingest/kafka aggregate store store/common store/mem store/sqlite \
-            $(addprefix store/mongo/,wire handle doc ledger send raw writer catalog job admin) store/mongo store/backend \
+            $(addprefix store/mongo/,wire handle doc ledger live send raw writer catalog job admin) store/mongo store/backend \
             stats query prom web config daemon/service daemon/count daemon daemon/file daemon/topic verify cli/top cli
 STAGES   := $(sort $(foreach f,$(FOLDERS),$(firstword $(subst /, ,$f))))
 LINKED   := yaml-0.1 sqlite3 libmicrohttpd libxxhash zlib libzstd libbson-1.0 rdkafka libsystemd

@@ -1,5 +1,9 @@
 #include "query/cached_ranking.h"
 
+#include "base/mem.h"
+
+#include <stdlib.h>
+
 /* Counts and sums only: other measures cannot be totalled over the series that are not listed. */
 static bool is_cached(const struct answer *a)
 {
@@ -14,7 +18,20 @@ static struct store_top top_of(const struct bound *b, const struct plan_tile *ti
                               .span = tile->resolution,
                               .from_ms = tile->from_ms,
                               .to_ms = tile->to_ms,
+                              .end_ms = tile->to_ms,
                               .limit = limit};
+}
+
+/* The hour, day or month that the range is, or with which it begins. False: there is none. */
+static bool find_period(const struct answer *a, struct plan_tile *tile)
+{
+    static const enum span spans[] = {SPAN_HOUR, SPAN_DAY, SPAN_MONTH};
+    for (size_t i = 0; i < COUNT_OF(spans); i++) {
+        *tile = (struct plan_tile){spans[i], a->from_ms, span_next(spans[i], a->from_ms)};
+        if (span_floor(spans[i], a->from_ms) == a->from_ms && a->to_ms <= tile->to_ms)
+            return true;
+    }
+    return false;
 }
 
 bool cached_ranking_series(const struct bound *b, const struct series_set *set, uint64_t limit, scan_fn *fn,
@@ -25,13 +42,12 @@ bool cached_ranking_series(const struct bound *b, const struct series_set *set, 
     *found = false;
     if (set->kind != SERIES_ALL || !is_cached(a))
         return true;
-    struct plan plan = plan_sum(report_cell(a->report), a->from_ms, a->to_ms);
-    const struct plan_tile *tile = &plan.tiles[0];
-    if (plan.tile_count != 1 || span_next(tile->resolution, tile->from_ms) != tile->to_ms ||
-        tile->from_ms < b->watermarks.before_ms[tile->resolution])
+    struct plan_tile tile;
+    if (!find_period(a, &tile) || tile.from_ms < b->watermarks.before_ms[tile.resolution])
         return true;
-    const struct store_top top = top_of(b, tile, limit);
-    struct query_read read = {tile->resolution, tile->from_ms, tile->to_ms, {0}};
+    struct store_top top = top_of(b, &tile, limit);
+    top.end_ms = a->to_ms;
+    struct query_read read = {tile.resolution, tile.from_ms, a->to_ms, {0}};
     if (!store_top(b->store, &top, fn, context, total, &read.stats, found, e))
         return false;
     if (*found) {
@@ -39,6 +55,16 @@ bool cached_ranking_series(const struct bound *b, const struct series_set *set, 
         stats->total = read.stats;
     }
     return true;
+}
+
+void cached_ranking_learn(const struct bound *b, const struct series_set *set, const struct top *t)
+{
+    if (set->kind != SERIES_ALL || !is_cached(&b->answer))
+        return;
+    uint32_t *series = xmalloc(STORE_LEARN_MAX * sizeof *series);
+    const size_t count = top_largest(t, series, STORE_LEARN_MAX);
+    store_top_learn(b->store, b->report, b->answer.measures[0], series, count);
+    free(series);
 }
 
 bool cached_ranking_total(const struct bound *b, int64_t from_ms, int64_t to_ms, int64_t *total, bool *found,

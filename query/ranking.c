@@ -146,7 +146,12 @@ static bool rank(struct ranking *r, struct err *e)
     if (!cached_ranking_series(b, &r->match.set, b->query->top, top_scan, &r->now, r->total, &stats,
                                &is_cached, e))
         return false;
-    return is_cached ? finish(r, e) && find_before(r, e) : scan_both(r, e) && finish(r, e);
+    if (is_cached)
+        return finish(r, e) && find_before(r, e);
+    if (!scan_both(r, e))
+        return false;
+    cached_ranking_learn(b, &r->match.set, &r->now);
+    return finish(r, e);
 }
 
 static const struct measure *measure_of(const struct ranking *r)
