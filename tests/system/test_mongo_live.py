@@ -196,6 +196,19 @@ class Answers(LiveCase):
         self.assertGreater(rows, series * 0.6)
         self.assertNotEqual(expected, found)
 
+    def test_totals_of_the_time_before(self):
+        """They are read by minute from documents of hours, if these have every batch."""
+        self.count_events([Event(self.begun - number * MINUTE / 2, "GET", "/a", 7) for number in range(400)])
+        self.serve()
+        start = FLOORS["hour"](self.begun)
+        top, name = self.base["pages.top"], f"hour/{start - HOUR:%Y%m%d%H}"
+        words = {"report": "pages", "measure": "hits", "limit": 3, "from": iso(start)}
+        for damage in {"minutes.batches": -1, "minutes.totals.hits.59": 1000}, {"minutes.batches": 1}:
+            self.check_answer(words)
+            self.assertEqual(1, top.update_one({"_id": name}, {"$inc": damage}).modified_count)
+        said = json.loads(self.get("/api/v1/top?" + urllib.parse.urlencode(words)))["before"]["total"]
+        self.assertLess(1000, int(said))  # this is where it is read
+
     def test_a_page_that_no_ranking_knows(self):
         """It is in no hint: its group's sum shows that somebody is missing."""
         self.count_events(self.draw(2000, 200))

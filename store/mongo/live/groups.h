@@ -16,6 +16,8 @@
  *           Then nobody uses them.
  * When    : batches raise `open` while the period is open by the writer's clock, and a while longer. The job
  *           that ranks a period which is over removes `open`. `minutes` stay.
+ * Since   : reports that a version of format 4 began (is_decimal). Versions of format 1 may have counted
+ *           without a document in R.top, so of older reports no sums are known to be whole.
  * Measures: counts, and sums of whole numbers. Sums with fractions have two columns.
  */
 #pragma once
@@ -33,6 +35,12 @@ static inline bool mongo_live_sums(const struct measure *m)
 static inline size_t mongo_group(const struct mongo_report *more, uint32_t series)
 {
     return series == STORE_SERIES_OTHER ? 0 : mongo_names_at(&more->names, series)->hash % MONGO_GROUPS;
+}
+
+/* Has every batch that ever counted for the report a stamp in R.top? */
+static inline bool mongo_is_stamped(const struct mongo_report *more)
+{
+    return more->is_decimal;
 }
 
 static inline bool mongo_is_open(enum span span, int64_t start_ms, int64_t now_ms)
