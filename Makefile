@@ -418,6 +418,9 @@ bench-follow: all ## follow 1,000 logs with one daemon, into the same file
 bench-backfill: all build/traffic ## backfill a report by a daemon that counts live lines, into the same file
 	@python3 bench/backfill.py
 
+bench-open: all ## measure the largest of 100,000 pages in the open hour and day in MongoDB, into the same file; OLD=path/to/build compares the rate
+	@python3 bench/open.py $(if $(OLD),--old=$(OLD))
+
 bench-past: all ## measure a seal in MongoDB beside 10,000 files that have ended, into the same file
 	@python3 bench/past.py
 

@@ -8,6 +8,7 @@
  *                at: ISODate(…),     time of the ranking
  *                measures: { hits: { total: 123456, series: 1200,
  *                                    top: [ { metadata: { path: "/a" }, value: 900 }, … ] }, … },
+ *                open, minutes,      sums of a period that is open: mongo/live/groups.h
  *                applied, modified, v }
  *
  * Written : each batch raises it, by one of its updates, for every hour, day and month that it has counts of.

@@ -350,8 +350,8 @@ static bool is_rankable(const struct mongo_store *m, const struct store_top *wha
     size_t i = 0;
     while (i < MONGO_TOP_SPANS && mongo_top_spans[i] != what->span)
         i++;
-    return i < MONGO_TOP_SPANS && mongo_top_is_cached(r) && mongo_is_stamped(&m->more[what->report]) && mongo_live_sums(&r->measures[what->measure]) &&
-           what->limit > 0 && what->limit <= LIMIT_MAX &&
+    return i < MONGO_TOP_SPANS && mongo_top_is_cached(r) && mongo_is_stamped(&m->more[what->report]) &&
+           mongo_live_sums(&r->measures[what->measure]) && what->limit > 0 && what->limit <= LIMIT_MAX &&
            span_next(what->span, what->from_ms) == what->to_ms &&
            mongo_is_open(what->span, what->from_ms, clock_wall_ms(m->store.clock));
 }

@@ -78,7 +78,8 @@ bool mongo_totals(struct store *st, const struct store_top *what, int64_t *total
         return false;
     if (*found)
         measure_merge(measure, total, ranked);
-    if (*found || !mongo_is_stamped(&m->more[what->report]) || (what->span != SPAN_MINUTE && what->span != SPAN_HOUR) || !mongo_top_is_cached(r) ||
+    if (*found || !mongo_is_stamped(&m->more[what->report]) ||
+        (what->span != SPAN_MINUTE && what->span != SPAN_HOUR) || !mongo_top_is_cached(r) ||
         !mongo_live_sums(measure))
         return true;
     snprintf(s.path, sizeof s.path, "minutes.totals.%s", measure->name);

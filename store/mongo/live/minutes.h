@@ -1,9 +1,9 @@
-/* mongo/live/minutes.h - totals of all series over minutes or hours, from the documents of hours (groups.h), or
- * of hours, days and months, from cached rankings. live.c calls it; a ranking compares its total with that of
- * the time before.
+/* mongo/live/minutes.h - totals of all series over minutes or hours, from the documents of hours (groups.h),
+ * or of hours, days and months, from cached rankings. live.c calls it; a ranking compares its total with that
+ * of the time before.
  *
- * Exact : if every hour of the range has a document, and all its batches in its totals. An hour without one may
- *         be of a version that wrote none.
+ * Exact : if every hour of the range has a document, and all its batches in its totals. An hour without one
+ *         may be of a version that wrote none.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* Writes the documents of rankings: the stamp of each hour, day and month that a batch has counts of, its group
- * sums if it is open, and the totals of an hour by minute (mongo/live/groups.h). */
+/* Writes the documents of rankings: the stamp of each hour, day and month that a batch has counts of, its
+ * group sums if it is open, and the totals of an hour by minute (mongo/live/groups.h). */
 #include "base/mem.h"
 #include "base/order.h"
 #include "store/mongo/doc/document.h"
