@@ -38,7 +38,7 @@ struct mongo_version_stamps {
     size_t count, capacity;
 };
 
-#define MONGO_GROUPS 1024 /* of series, by hash: mongo/live/groups.h */
+#define MONGO_GROUPS 512 /* of series, by hash: mongo/live/groups.h */
 
 /* The series that are likely the largest of an open period: mongo/live/hints.h. */
 struct mongo_hints {

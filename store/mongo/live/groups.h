@@ -5,7 +5,7 @@
  *   pages.top  { _id: "hour/2010101013", written: 41, …,
  *                open: { batches: 41,           batches that raised the sums
  *                        until: ISODate(…),     end of the last minute that has counts
- *                        sums: { hits: { "0": 12, "1023": 7 }, … } },   by group
+ *                        sums: { hits: { "0": 12, "511": 7 }, … } },   by group
  *                minutes: { batches: 41,        batches that raised the totals; hours only
  *                           totals: { hits: { "0": 5, "59": 14 }, … } } }   of all series, by minute
  *

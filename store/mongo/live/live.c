@@ -216,20 +216,25 @@ static size_t choose_more(struct live *l, uint32_t *chosen, bool *is_stuck)
 
 /* ---- the answer */
 
+/* Do all reads go to the primary? Another member may lack a batch that the ledger of a third calls done. */
+static bool reads_primary(const struct mongo_store *m)
+{
+    return strcasestr(m->uri, "readPreference") == NULL;
+}
+
 /* Makes the sums have every batch of the documents. False: they do not, or reading failed. */
 static bool catch_up(struct live *l, bool *is_good, struct err *e)
 {
     struct mongo_applied done = {{0}, false};
-    for (int tries = 0; tries < 2; tries++) {
-        *is_good = mongo_applied_covers(&l->has, &l->needs);
-        if (*is_good)
-            return true;
-        /* What is done now, the period's document has when it is read after that. */
-        if (tries == 1 && !mongo_applied_done(&done, l->m, e))
-            return false;
-        if (!read_period(l, e))
-            return false;
-    }
+    *is_good = mongo_applied_covers(&l->has, &l->needs);
+    if (!*is_good && !read_period(l, e))
+        return false;
+    *is_good = mongo_applied_covers(&l->has, &l->needs);
+    if (*is_good || !reads_primary(l->m))
+        return true;
+    /* What is done now, the period's document has when it is read after that. */
+    if (!mongo_applied_done(&done, l->m, e) || !read_period(l, e))
+        return false;
     for (size_t i = 0; i < MONGO_SLOTS; i++)
         l->has.last[i] = done.last[i] > l->has.last[i] ? done.last[i] : l->has.last[i];
     *is_good = mongo_applied_covers(&l->has, &l->needs);
