@@ -13,7 +13,7 @@ endif
 
 # Lowest first: a folder includes itself and the folders before it.
 FOLDERS  := base ingest ingest/file ingest/derive ingest/schema ingest/decode ingest/kafka aggregate store store/common store/mem store/sqlite \
-            $(addprefix store/mongo/,wire handle doc ledger send raw writer catalog job admin) store/mongo store/backend \
+            $(addprefix store/mongo/,wire handle doc ledger live send raw writer catalog job admin) store/mongo store/backend \
             stats query prom web config daemon/service daemon/count daemon daemon/file daemon/topic verify cli/top cli
 STAGES   := $(sort $(foreach f,$(FOLDERS),$(firstword $(subst /, ,$f))))
 LINKED   := yaml-0.1 sqlite3 libmicrohttpd libxxhash zlib libzstd libbson-1.0 rdkafka libsystemd
@@ -417,6 +417,9 @@ bench-follow: all ## follow 1,000 logs with one daemon, into the same file
 
 bench-backfill: all build/traffic ## backfill a report by a daemon that counts live lines, into the same file
 	@python3 bench/backfill.py
+
+bench-open: all ## measure the largest of 100,000 pages in the open hour and day in MongoDB, into the same file; OLD=path/to/build compares the rate
+	@python3 bench/open.py $(if $(OLD),--old=$(OLD))
 
 bench-past: all ## measure a seal in MongoDB beside 10,000 files that have ended, into the same file
 	@python3 bench/past.py

@@ -110,6 +110,7 @@ static bool read_run(struct ranked *r, enum span span, size_t first, size_t end,
                                   .span = span,
                                   .from_ms = rd->windows.edges[first],
                                   .to_ms = rd->windows.edges[end],
+                                  .end_ms = rd->windows.edges[end],
                                   .limit = r->room};
     if (!store_top(rd->fetch->store, &top, add_entry, r, &total, &stats, &found, e))
         return false;

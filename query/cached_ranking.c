@@ -1,5 +1,9 @@
 #include "query/cached_ranking.h"
 
+#include "base/mem.h"
+
+#include <stdlib.h>
+
 static bool is_by(const struct figure *f, enum rank_by by)
 {
     switch (f->kind) {
@@ -38,6 +42,7 @@ static struct store_top top_of(const struct bound *b, enum rank_by by, const str
                               .span = tile->resolution,
                               .from_ms = tile->from_ms,
                               .to_ms = tile->to_ms,
+                              .end_ms = tile->to_ms,
                               .limit = limit};
 }
 
@@ -45,6 +50,18 @@ static void empty_total(struct top_total *t, struct arena *memory)
 {
     memset(t, 0, sizeof *t); /* all of the sketch, too */
     t->memory = memory;
+}
+
+/* The hour, day or month that the range is, or with which it begins. False: there is none. */
+static bool find_period(const struct answer *a, struct plan_tile *tile)
+{
+    static const enum span spans[] = {SPAN_HOUR, SPAN_DAY, SPAN_MONTH};
+    for (size_t i = 0; i < COUNT_OF(spans); i++) {
+        *tile = (struct plan_tile){spans[i], a->from_ms, span_next(spans[i], a->from_ms)};
+        if (span_floor(spans[i], a->from_ms) == a->from_ms && a->to_ms <= tile->to_ms)
+            return true;
+    }
+    return false;
 }
 
 bool cached_ranking_series(const struct bound *b, const struct series_set *set, uint64_t limit,
@@ -58,14 +75,13 @@ bool cached_ranking_series(const struct bound *b, const struct series_set *set, 
     *found = false;
     if (set->kind != SERIES_ALL || !find_figure(a, &by))
         return true;
-    struct plan plan = plan_sum(report_cell(a->report), a->from_ms, a->to_ms);
-    const struct plan_tile *tile = &plan.tiles[0];
-    if (plan.tile_count != 1 || span_next(tile->resolution, tile->from_ms) != tile->to_ms ||
-        tile->from_ms < b->watermarks.before_ms[tile->resolution])
+    struct plan_tile tile;
+    if (!find_period(a, &tile) || tile.from_ms < b->watermarks.before_ms[tile.resolution])
         return true;
-    const struct store_top what = top_of(b, by, tile, limit);
-    struct query_read read = {tile->resolution, tile->from_ms, tile->to_ms, {0}};
-    all.longest = tile->resolution;
+    struct store_top what = top_of(b, by, &tile, limit);
+    struct query_read read = {tile.resolution, tile.from_ms, a->to_ms, {0}};
+    what.end_ms = a->to_ms;
+    all.longest = tile.resolution;
     if (!store_top(b->store, &what, top_tell, top, &all, &read.stats, found, e))
         return false;
     if (*found) {
@@ -74,6 +90,18 @@ bool cached_ranking_series(const struct bound *b, const struct series_set *set, 
         stats->total = read.stats;
     }
     return true;
+}
+
+void cached_ranking_learn(const struct bound *b, const struct series_set *set, const struct top *t)
+{
+    enum rank_by by;
+    if (set->kind != SERIES_ALL || !find_figure(&b->answer, &by) || by != RANK_BY_VALUE ||
+        measure_has_sketch(&b->answer.report->measures[b->answer.measures[0]]))
+        return;
+    uint32_t *series = xmalloc(STORE_LEARN_MAX * sizeof *series);
+    const size_t count = top_largest(t, series, STORE_LEARN_MAX);
+    store_top_learn(b->store, b->report, b->answer.measures[0], series, count);
+    free(series);
 }
 
 bool cached_ranking_total(const struct bound *b, int64_t from_ms, int64_t to_ms, struct top_total *total,

@@ -118,9 +118,12 @@ static bool rank_series(struct bound *b, struct top *top, const struct match *ma
 {
     struct top_total total = {.memory = &top->sketch_memory};
     bool is_cached;
-    return cached_ranking_series(b, &match->set, b->query->top, top, &total, stats, &is_cached, e) &&
-           (is_cached || bound_scan(b, &match->set, tiles, top_scan, top_scan_sketch, top, stats, e)) &&
-           top_finish(top, b->store, b->report, b->query->top, &b->answer, e);
+    if (!cached_ranking_series(b, &match->set, b->query->top, top, &total, stats, &is_cached, e) ||
+        !(is_cached || bound_scan(b, &match->set, tiles, top_scan, top_scan_sketch, top, stats, e)))
+        return false;
+    if (!is_cached)
+        cached_ranking_learn(b, &match->set, top);
+    return top_finish(top, b->store, b->report, b->query->top, &b->answer, e);
 }
 
 /* Scan the matching series, if there are any, into the rows of the answer. */

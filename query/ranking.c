@@ -156,10 +156,14 @@ static bool rank(struct ranking *r, struct err *e)
     bool is_cached;
     if (!cached_ranking_series(b, &r->match.set, b->query->top, &r->now, &r->total, &stats, &is_cached, e))
         return false;
-    if (!is_cached)
-        return scan_both(r, e) && finish(r, e);
-    r->bound.answer.longest = r->total.longest;
-    return finish(r, e) && find_before(r, e);
+    if (is_cached) {
+        r->bound.answer.longest = r->total.longest;
+        return finish(r, e) && find_before(r, e);
+    }
+    if (!scan_both(r, e))
+        return false;
+    cached_ranking_learn(b, &r->match.set, &r->now);
+    return finish(r, e);
 }
 
 static const struct measure *measure_of(const struct ranking *r)

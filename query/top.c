@@ -238,6 +238,33 @@ static size_t take_candidates(const struct top *t, uint64_t rows_max, struct ran
     return count;
 }
 
+static bool is_lower(const void *a, const void *b)
+{
+    return ((const struct ranked *)a)->rank < ((const struct ranked *)b)->rank;
+}
+
+static int compare_ranks(const void *left, const void *right)
+{
+    return is_lower(left, right) - is_lower(right, left);
+}
+
+size_t top_largest(const struct top *t, uint32_t *series, size_t room)
+{
+    struct ranked *heap = xmalloc(room * sizeof *heap);
+    size_t count = 0;
+    for (size_t row = 0; row < t->count; row++) {
+        const struct ranked one = {.rank = rank_of(t, row), .series = (uint32_t)row_at(t, row)[0]};
+        if (one.rank > 0)
+            heap_offer(heap, &count, room, &one, sizeof one, is_lower);
+    }
+    if (count > 0)
+        qsort(heap, count, sizeof *heap, compare_ranks);
+    for (size_t i = 0; i < count; i++)
+        series[i] = heap[i].series;
+    free(heap);
+    return count;
+}
+
 static int compare_ranked(const void *left, const void *right)
 {
     const struct ranked *a = left, *b = right;

@@ -48,6 +48,9 @@ bool top_value(const struct top *t, uint32_t series, int128 *value);
 /* Merge the answer's columns of all series into `columns`, and their sketches into `sketches`, whose memory
  * is t's. Both must be zeros. */
 void top_total(struct top *t, int64_t *columns, union sketch *sketches);
+/* The series with the largest values of a count or sum, at most `room`, the largest first. Returns their
+ * number. */
+size_t top_largest(const struct top *t, uint32_t *series, size_t room);
 /* Fill at most `rows_max` rows of `a`; their keys and sketches live as long as `t`. */
 bool top_finish(struct top *t, struct store *st, size_t report, uint64_t rows_max, struct answer *a,
                 struct err *e) MUST_CHECK;

@@ -81,8 +81,16 @@ bool store_top(struct store *st, const struct store_top *what, top_fn *fn, void 
     ASSERT(rank_by_is_of(what->by, &r->measures[what->measure]));
     ASSERT(what->from_ms >= 0 && what->from_ms < what->to_ms && what->to_ms <= CIVIL_END_MS);
     ASSERT(span_floor(what->span, what->from_ms) == what->from_ms);
+    ASSERT(what->end_ms > what->from_ms && what->end_ms <= what->to_ms);
     *found = false;
     return st->reader->top == NULL || st->reader->top(st, what, fn, context, total, stats, found, e);
+}
+
+void store_top_learn(struct store *st, size_t report, size_t measure, const uint32_t *series, size_t count)
+{
+    ASSERT(count <= STORE_LEARN_MAX && measure < report_of(st, report)->measure_count);
+    if (st->reader->learn != NULL)
+        st->reader->learn(st, report, measure, series, count);
 }
 
 bool store_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,

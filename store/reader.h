@@ -50,26 +50,31 @@ struct scan {
     sketch_fn *sketch; /* gets the sketches of these measures; NULL: they are not wanted */
 };
 
-/* A request for the cached rankings of hours, days or months of UTC. */
+/* A request for the rankings of hours, days or months of UTC. */
 struct store_top {
     size_t report, measure;
     enum rank_by by;        /* a figure of the measure */
     enum span span;         /* length of the ranked periods */
     int64_t from_ms, to_ms; /* starts of periods */
-    uint64_t limit;         /* number of series wanted; 0: only the total is wanted */
+    /* Before to_ms: one period is asked for, if nothing is counted in it from this time on; of others,
+     * nothing is found. */
+    int64_t end_ms;
+    uint64_t limit; /* number of series wanted; 0: only the total is wanted, also of minutes */
 };
 
-/* Gets a series of a cached ranking: the columns of a count or sum, as a scan_fn does; of a measure with a
+/* Gets a series of a ranking: the columns of a count or sum, as a scan_fn does; of a measure with a
  * sketch no columns but that of its events, and the figure's `value`. */
 typedef void top_fn(void *context, uint32_t series, int64_t period_ms, const int64_t *values, int128 value);
 
-/* The state of a measure over all series and periods of cached rankings. */
+/* The state of a measure over all series and periods of rankings. */
 struct top_total {
     int64_t columns[MEASURE_COLUMNS_MAX];
     union sketch sketch;  /* of a measure that has one, in the buckets of the resolution `longest` */
     struct arena *memory; /* the sketch's */
     enum span longest;    /* the longest time bucket of the answer */
 };
+
+#define STORE_LEARN_MAX 1000
 
 /* Work of scans; each scan adds to it. */
 struct scan_stats {
@@ -161,6 +166,8 @@ struct store_reader_ops {
     /* NULL: the store caches no rankings. */
     bool (*top)(struct store *st, const struct store_top *what, top_fn *fn, void *context,
                 struct top_total *total, struct scan_stats *stats, bool *found, struct err *e);
+    /* NULL: it needs no hints. */
+    void (*learn)(struct store *st, size_t report, size_t measure, const uint32_t *series, size_t count);
     bool (*series_find)(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
                         struct err *e);
     bool (*series_key)(struct store *st, size_t report, uint32_t series, struct text *key, struct err *e);
@@ -206,12 +213,16 @@ enum span store_copy(const struct store *st, size_t report, enum span resolution
 /* Scan the n-th place of store_copy(). The scan wants no sketches, and names its measures. */
 bool store_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e) MUST_CHECK;
-/* Read cached rankings. `fn` receives the largest series of each period by the figure, then by key, each with
- * the start of the period; the periods come in any order. The totals of the periods are merged into `total`.
- * *found false: not every period has a ranking that is up to date and long enough; `total` is then partly
- * changed. `fn` was not called for those without; use store_scan(). */
+/* Read rankings without a scan: cached ones, or that of one period that is open. `fn` receives the largest
+ * series of each period by the figure, then by key, each with the start of the period; the periods come in any
+ * order. The totals of the periods are merged into `total`. *found false: not every period has a ranking that is
+ * up to date and long enough; `total` is then partly changed. `fn` was not called for those without; use
+ * store_scan(). */
 bool store_top(struct store *st, const struct store_top *what, top_fn *fn, void *context,
                struct top_total *total, struct scan_stats *stats, bool *found, struct err *e) MUST_CHECK;
+/* Tell the handle the largest series that a scan found by a count or sum, the largest first, at most
+ * STORE_LEARN_MAX. They help store_top() to find the next answer; nothing depends on them. */
+void store_top_learn(struct store *st, size_t report, size_t measure, const uint32_t *series, size_t count);
 bool store_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
                        struct err *e) MUST_CHECK;
 /* Adds the key of a series to `key`: STORE_OTHER_KEY for `other`; EX_DATAERR: there is no such series. */

@@ -9,7 +9,6 @@
 #include "store/mongo/doc/newest.h"
 #include "store/mongo/doc/scan.h"
 #include "store/mongo/doc/series.h"
-#include "store/mongo/doc/top.h"
 #include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/doc/watermarks.h"
 #include "store/mongo/job/drop.h"
@@ -24,6 +23,8 @@
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
+#include "store/mongo/live/hints.h"
+#include "store/mongo/live/live.h"
 #include "store/mongo/mongo.h"
 #include "store/mongo/raw/place.h"
 #include "store/mongo/wire/field.h"
@@ -347,7 +348,8 @@ static const struct store_reader_ops reader_ops = {
     .recent = mongo_recent,
     .copy = mongo_copy,
     .scan_copy = mongo_scan_copy,
-    .top = mongo_top,
+    .top = mongo_live_top,
+    .learn = mongo_hints_learn,
     .series_find = mongo_series_find,
     .series_key = mongo_series_key,
     .series_each = mongo_series_each,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Search ledger.pml, backfill.pml, rollup.pml and stages.pml for a way to count an event twice or never: `model.py [--deep]`.
+"""Search ledger.pml, backfill.pml, rollup.pml, stages.pml and live.pml for a way to count an event twice or never: `model.py [--deep]`.
 
 The protocols must hold in every world of WORLDS, and must fail in the world given wherever a rule is taken away:
 a model that cannot fail proves nothing. `--deep` searches worlds of more than 10^7 states, which take minutes.
@@ -15,7 +15,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LEDGER, BACKFILL, ROLLUP, STAGES = (os.path.join(HERE, f"{name}.pml") for name in ("ledger", "backfill", "rollup", "stages"))
+LEDGER, BACKFILL, ROLLUP, STAGES, LIVE = (os.path.join(HERE, f"{name}.pml") for name in ("ledger", "backfill", "rollup", "stages", "live"))
 DEPTH = 1_000_000
 MEGABYTES = 6000
 SECONDS = 600  # for one search; without --deep they take a few
@@ -62,8 +62,11 @@ STAGES_WORLDS = [
     "SLOTS=2 EVENTS=1 CRASHES=1 EXPIRES=1",
 ]
 
+LIVE_WORLDS = ["BATCHES=1", "SLOTS=1 BATCHES=3"]
+
 # The subject of an assertion of the model, by a word in it.
 MEANING = [
+    ("has_sum", "a series may be larger than the bound says"),
     ("!(counted", "an event is counted twice"),
     ("is_counted", "an event is lost, or the books do not have it"),
     ("failed<=", "recovery does not end"),
@@ -139,6 +142,14 @@ STAGES_VARIANTS = [
     ("INCARNATION_IN_NAMES", "DAEMONS=3"),
 ]
 
+LIVE_VARIANTS = [
+    ("COMPARING", "BATCHES=1"),
+    ("OPEN_IS_NOT_DONE", "BATCHES=1"),
+    ("LEDGER_FIRST", "BATCHES=1"),
+    ("WHOLE_SUMS", "SLOTS=1 BATCHES=3"),
+    ("LEAVING_WHAT_TAKES", "SLOTS=1 BATCHES=3"),
+]
+
 
 def search(model, definitions, optimise):
     """The output of spin's verifier for the model with these definitions."""
@@ -188,6 +199,8 @@ def main():
     runs += [(STAGES, f"from the log: {world}", world, True) for world in STAGES_WORLDS]
     runs += [(STAGES, f"from the log: {without(rule)}", f"WITHOUT_{rule} {world}", False)
              for rule, world in STAGES_VARIANTS]
+    runs += [(LIVE, f"open periods: {world}", world, True) for world in LIVE_WORLDS]
+    runs += [(LIVE, f"open periods: {without(rule)}", f"WITHOUT_{rule} {world}", False) for rule, world in LIVE_VARIANTS]
     bad = 0
     for run in runs:
         line, good = judge(*run)

@@ -273,6 +273,15 @@ static void add_top(const struct schema *s, bson_t *to)
     add_type(to, "ranked", "long");
     add_type(to, "waiting", "bool");
     add_type(to, "at", "date");
+    begin_object(to, "open", &of, &members);
+    add_type(&members, "batches", "long");
+    add_type(&members, "until", "date");
+    add_type(&members, "sums", "object");
+    end_object(to, &of, &members);
+    begin_object(to, "minutes", &of, &members);
+    add_type(&members, "batches", "long");
+    add_type(&members, "totals", "object");
+    end_object(to, &of, &members);
     bson_append_document_begin(to, "measures", -1, &of);
     BSON_APPEND_UTF8(&of, "bsonType", "object");
     if (s->whole) {

@@ -12,6 +12,7 @@
  *                                       p99: { series: 1200, top: [ { metadata: { path: "/a" },
  *                                                                     value: 0.84, count: 900 }, … ] },
  *                                       p50: …, count: …, … }, … },
+ *                open, minutes,      sums of a period that is open: mongo/live/groups.h
  *                applied, modified, v }
  *
  * Written : each batch raises it, by one of its updates, for every hour, day and month that it has counts of.

@@ -79,6 +79,13 @@ void mongo_report_fini(struct mongo_report *more)
         free(more->rolled->list);
     free(more->rolled);
     free(more->top_looks);
+    for (size_t i = 0; i < REPORT_MEASURES_MAX; i++) {
+        if (more->hints[i] != NULL) {
+            free(more->hints[i]->listed);
+            free(more->hints[i]->series);
+        }
+        free(more->hints[i]);
+    }
     series_map_fini(&more->map);
     mongo_names_fini(&more->names);
     for (size_t k = 0; k < COUNT_OF(more->sweep_at); k++)

@@ -38,6 +38,20 @@ struct mongo_version_stamps {
     size_t count, capacity;
 };
 
+#define MONGO_GROUPS 512 /* of series, by hash: mongo/live/groups.h */
+
+/* The series that are likely the largest of an open period: mongo/live/hints.h. */
+struct mongo_hints {
+    uint32_t learned[STORE_LEARN_MAX]; /* from the last scan, the largest first */
+    size_t learned_count;
+    uint32_t *listed; /* from cached rankings, likewise */
+    size_t listed_count, listed_capacity;
+    int64_t asked_ms;             /* when the rankings were read, by the monotonic clock; 0: never */
+    uint32_t *series;             /* all of them by group, the likeliest of a group first */
+    uint32_t first[MONGO_GROUPS]; /* index in `series` of each group's first one */
+    uint32_t end[MONGO_GROUPS];   /* index behind its last one */
+};
+
 struct mongo_report {
     /* Name of its collections, and its key in `reports`, `books` and `jobs`: "pages", "pages~2"; or the name
      * that it had before it took another report's place (mongo/job/replace.h). */
@@ -59,7 +73,8 @@ struct mongo_report {
     struct mongo_version_stamps *rolled;     /* stamps for reading: mongo/doc/months.c; NULL: not read yet */
     struct mongo_top_look *top_looks;        /* rankings that wait, of a worker: mongo/job/top_job.c */
     size_t top_look_count;
-    struct mongo_ttl ttl;    /* `ttl` of the database when the watermarks were read */
+    struct mongo_hints *hints[REPORT_MEASURES_MAX]; /* of mongo/live/hints.h; NULL: none yet */
+    struct mongo_ttl ttl;                           /* `ttl` of the database when the watermarks were read */
     bool ttl_waits;          /* writer: an index has to change as soon as its age allows it (job/ttl.h) */
     bool ttl_is_told;        /* the operator was warned that the server leaves documents */
     struct watermarks swept; /* before these, a sweep has taken out all expired buckets */

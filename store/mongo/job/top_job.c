@@ -266,6 +266,8 @@ static void write_ranking(const struct ranking *r, struct period *p, bson_t *upd
     bson_append_document_end(update, &part);
     BSON_APPEND_DOCUMENT_BEGIN(update, "$unset", &part);
     BSON_APPEND_UTF8(&part, "waiting", "");
+    if (is_over(r->m, &p->what))
+        BSON_APPEND_UTF8(&part, "open", ""); /* mongo/live/groups.h */
     bson_append_document_end(update, &part);
 }
 

@@ -7,9 +7,7 @@
 #include "base/mem.h"
 #include "store/common/watermarks.h"
 #include "store/mongo/doc/document.h"
-#include "store/mongo/doc/periods.h"
 #include "store/mongo/doc/series.h"
-#include "store/mongo/doc/top.h"
 #include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/writer/prealloc.h"
 #include "store/mongo/writer/update_internal.h"
@@ -337,44 +335,6 @@ static void write_stamps(struct update *u, size_t target)
     bson_destroy(&filter);
 }
 
-static void write_top(struct update *u, enum span span, int64_t start_ms)
-{
-    char id[MONGO_TOP_ID_BYTES];
-    bson_t filter, set;
-    bson_init(&filter);
-    bson_init(&set);
-    mongo_begin_update(u);
-    BSON_APPEND_UTF8(&filter, "_id", mongo_top_id(span, start_ms, id));
-    BSON_APPEND_DATE_TIME(&filter, "metadata.date", start_ms);
-    BSON_APPEND_INT64(&u->inc, "written", 1);
-    BSON_APPEND_BOOL(&set, "waiting", true);
-    mongo_end_update(u, &filter, &set);
-    bson_destroy(&set);
-    bson_destroy(&filter);
-}
-
-/* Stamps the rankings that are out of date, except expired ones, which nobody reads. */
-static void write_tops(struct update *u, size_t cell_count)
-{
-    struct mongo_store *m = u->m;
-    struct mongo_periods *p = &m->sorting.periods;
-    char name[MONGO_NAME_BYTES];
-    if (!mongo_top_is_cached(&m->reports[u->report]))
-        return;
-    u->collection = mongo_collection(m, u->report, MONGO_TOP, name);
-    mongo_periods_clear(p);
-    for (size_t i = 0; i < cell_count; i++)
-        mongo_periods_add(p, update_ms_at(u, i));
-    for (size_t s = 0; s < MONGO_TOP_SPANS; s++) {
-        enum span span = mongo_top_spans[s];
-        mongo_periods_floor(p, span);
-        for (size_t i = 0; i < p->count; i++) {
-            if (p->starts[i] >= m->more[u->report].watermarks.before_ms[span])
-                write_top(u, span, p->starts[i]);
-        }
-    }
-}
-
 static void write_documents(struct update *u, size_t cell_count)
 {
     size_t kind_count;
@@ -384,6 +344,7 @@ static void write_documents(struct update *u, size_t cell_count)
     }
     for (size_t t = 0; t < MONGO_TARGETS; t++)
         u->m->sorting.written[t].count = 0;
+    mongo_write_tops(u, cell_count); /* first: readers of open periods rely on their sums */
     const struct mongo_kind *kinds = mongo_kinds(&u->m->reports[u->report], &kind_count);
     for (size_t n = 0; n < kind_count; n++) {
         char name[MONGO_NAME_BYTES];
@@ -393,7 +354,6 @@ static void write_documents(struct update *u, size_t cell_count)
     mongo_write_sketches(u, cell_count);
     for (size_t t = 0; t < MONGO_TARGETS; t++)
         write_stamps(u, t);
-    write_tops(u, cell_count);
 }
 
 /* Writes the series that the server may not have, so that they are found by their names. */

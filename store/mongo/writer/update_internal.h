@@ -1,5 +1,5 @@
-/* update_internal.h - shared by update.c, which writes series and documents, update_sketches.c and
- * update_books.c. */
+/* update_internal.h - shared by update.c, which writes series and documents, update_sketches.c,
+ * update_tops.c and update_books.c. */
 #pragma once
 
 #include "store/mongo/handle/handle.h"
@@ -49,6 +49,8 @@ static inline bool update_is_within(const struct update *u, size_t i, size_t cou
 
 /* Writes the documents of the report's sketches. */
 void mongo_write_sketches(struct update *u, size_t cell_count);
+/* Writes the documents of the report's rankings. */
+void mongo_write_tops(struct update *u, size_t cell_count);
 /* Writes the books of the report itself: events of the series `other`, and of expired buckets. */
 void mongo_write_report_books(struct update *u, const struct batch *batch, int64_t other);
 /* Writes the books of the sources. */

@@ -1,0 +1,65 @@
+#include "store/mongo/live/applied.h"
+
+#include "store/mongo/ledger/ledger.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The number of "w17"; MONGO_SLOTS: it is no slot. */
+static size_t slot_number(const char *name)
+{
+    char *end, again[MONGO_SLOT_BYTES + 16];
+    if (name[0] != 'w')
+        return MONGO_SLOTS;
+    const unsigned long number = strtoul(name + 1, &end, 10);
+    snprintf(again, sizeof again, "w%lu", number);
+    return number < MONGO_SLOTS && strcmp(again, name) == 0 ? (size_t)number : MONGO_SLOTS;
+}
+
+void mongo_applied_add(struct mongo_applied *a, const bson_t *document)
+{
+    bson_iter_t it, of;
+    if (!bson_iter_init_find(&it, document, "applied") || !BSON_ITER_HOLDS_DOCUMENT(&it) ||
+        !bson_iter_recurse(&it, &of))
+        return;
+    while (bson_iter_next(&of)) {
+        const size_t slot = slot_number(bson_iter_key(&of));
+        const int64_t number = bson_iter_as_int64(&of);
+        if (slot == MONGO_SLOTS)
+            a->is_odd = true;
+        else if (number > a->last[slot])
+            a->last[slot] = number;
+    }
+}
+
+static bool see_ledger(void *context, const bson_t *ledger)
+{
+    struct mongo_applied *a = context;
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        char slot[MONGO_SLOT_BYTES];
+        struct mongo_open open;
+        snprintf(slot, sizeof slot, "w%d", i);
+        const int64_t done = mongo_open_of(ledger, slot, &open) ? open.prev : mongo_seq_of(ledger, slot);
+        if (done > a->last[i])
+            a->last[i] = done;
+    }
+    return true;
+}
+
+bool mongo_applied_done(struct mongo_applied *a, struct mongo_store *m, struct err *e)
+{
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(MONGO_LEDGER));
+    bson_t *options = BCON_NEW("projection", "{", "writers", BCON_BOOL(true), "}");
+    bool good = mongo_find(m->client, MONGO_LEDGER, filter, options, see_ledger, a, e);
+    bson_destroy(options);
+    bson_destroy(filter);
+    return good;
+}
+
+bool mongo_applied_covers(const struct mongo_applied *a, const struct mongo_applied *b)
+{
+    bool covers = !a->is_odd && !b->is_odd;
+    for (size_t i = 0; covers && i < MONGO_SLOTS; i++)
+        covers = b->last[i] <= a->last[i];
+    return covers;
+}

@@ -1,0 +1,375 @@
+#include "store/mongo/live/live.h"
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/deadline.h"
+#include "base/mem.h"
+#include "store/mongo/doc/document.h"
+#include "store/mongo/doc/series.h"
+#include "store/mongo/doc/top.h"
+#include "store/mongo/live/applied.h"
+#include "store/mongo/live/groups.h"
+#include "store/mongo/live/hints.h"
+#include "store/mongo/live/minutes.h"
+#include "store/mongo/wire/field.h"
+#include "store/mongo/wire/id.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LIMIT_MAX     1000 /* series of an answer */
+#define DOCUMENTS_MAX 4000 /* beyond it, a scan is as good */
+#define AT_ONCE       4    /* series of a group that are read in one turn */
+#define TURNS_MAX     8
+#define SUM_MAX       (INT64_MAX / 2) /* a greater sum may be saturated */
+
+struct entry {
+    int64_t value;
+    uint32_t series;
+    struct slice key; /* set when the entries are sorted */
+};
+
+struct live {
+    struct mongo_store *m;
+    const struct store_top *what;
+    const struct mongo_kind *kind; /* of the documents */
+    struct scan_stats *stats;
+    struct mongo_hints *hints;
+    char top[MONGO_NAME_BYTES], documents[MONGO_NAME_BYTES];    /* collections */
+    char sums_path[MEASURE_NAME_BYTES + 32];                    /* "open.sums.hits" */
+    char value_path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES + 8]; /* "hourly.13" */
+    struct text key;
+    /* the period's document, as last read */
+    bool is_whole;
+    int64_t sums[MONGO_GROUPS];
+    struct mongo_applied has;
+    /* the documents read of series */
+    struct entry *entries;
+    size_t count, capacity;
+    int64_t got[MONGO_GROUPS];   /* sums of their values */
+    uint32_t next[MONGO_GROUPS]; /* hints of the group that were asked for */
+    struct mongo_applied needs;
+};
+
+/* ---- the period's document */
+
+static void read_sums(struct live *l, const bson_iter_t *sums)
+{
+    bson_iter_t at;
+    if (!BSON_ITER_HOLDS_DOCUMENT(sums) || !bson_iter_recurse(sums, &at))
+        return;
+    while (bson_iter_next(&at)) {
+        char *end;
+        const unsigned long group = strtoul(bson_iter_key(&at), &end, 10);
+        const int64_t sum = bson_iter_as_int64(&at);
+        if (*end != '\0' || group >= MONGO_GROUPS || sum < 0 || sum > SUM_MAX) {
+            l->is_whole = false;
+            return;
+        }
+        l->sums[group] = sum;
+    }
+}
+
+static bool see_period(void *context, const bson_t *document)
+{
+    struct live *l = context;
+    bson_iter_t sums;
+    const int64_t written = mongo_number_at(document, "written", 0);
+    l->stats->rows++;
+    l->stats->bytes += document->len;
+    l->is_whole = written > 0 && mongo_number_at(document, "open.batches", -1) == written &&
+                  mongo_number_at(document, "open.until", INT64_MAX) <= l->what->end_ms;
+    if (l->is_whole && mongo_find_member(document, l->sums_path, &sums))
+        read_sums(l, &sums);
+    mongo_applied_add(&l->has, document);
+    return true;
+}
+
+/* Without a document, the sums are not whole. */
+static bool read_period(struct live *l, struct err *e)
+{
+    char id[MONGO_TOP_ID_BYTES];
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(mongo_top_id(l->what->span, l->what->from_ms, id)));
+    bson_t *options =
+        BCON_NEW("projection", "{", "written", BCON_BOOL(true), "applied", BCON_BOOL(true), "open.batches",
+                 BCON_BOOL(true), "open.until", BCON_BOOL(true), l->sums_path, BCON_BOOL(true), "}");
+    l->is_whole = false;
+    memset(l->sums, 0, sizeof l->sums);
+    l->has = (struct mongo_applied){0};
+    bool good = mongo_find(l->m->client, l->top, filter, options, see_period, l, e);
+    bson_destroy(options);
+    bson_destroy(filter);
+    return good;
+}
+
+/* ---- documents of series */
+
+static bool see_document(void *context, const bson_t *document)
+{
+    struct live *l = context;
+    const struct measure *measure = &l->m->reports[l->what->report].measures[l->what->measure];
+    int64_t columns[MEASURE_COLUMNS_MAX] = {0};
+    bson_iter_t value;
+    uint32_t series;
+    l->stats->rows++;
+    l->stats->bytes += document->len;
+    if (!mongo_take_name(l->m, l->what->report, document, &l->key, &series) ||
+        !mongo_find_member(document, l->value_path, &value))
+        return true;
+    mongo_applied_add(&l->needs, document);
+    if (!mongo_read_value(measure, &value, columns) || columns[0] == 0)
+        return true; /* a damaged one stays in what its group may have */
+    int64_t *got = &l->got[mongo_group(&l->m->more[l->what->report], series)];
+    *got = value_add(*got, columns[0]);
+    l->entries = xgrow(l->entries, &l->capacity, l->count + 1, sizeof *l->entries);
+    l->entries[l->count++] = (struct entry){.value = columns[0], .series = series};
+    return true;
+}
+
+static bool read_documents(struct live *l, const uint32_t *series, size_t count, struct err *e)
+{
+    struct mongo_store *m = l->m;
+    char time[MONGO_TIME_BYTES];
+    struct mongo_ids ids;
+    bson_t filter;
+    bson_init(&filter);
+    mongo_ids_begin(&ids, &filter);
+    mongo_time(l->kind->span, span_floor(l->kind->span, l->what->from_ms), time);
+    for (size_t i = 0; i < count; i++) {
+        mongo_id(&m->id, m, l->what->report, time, mongo_key(&m->more[l->what->report], series[i]));
+        mongo_ids_add(&ids, slice_of(m->id.ptr, m->id.len));
+    }
+    mongo_ids_end(&ids, &filter);
+    bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(false), "metadata", BCON_BOOL(true),
+                               "applied", BCON_BOOL(true), l->value_path, BCON_BOOL(true), "}");
+    bool good = mongo_find(m->client, l->documents, &filter, options, see_document, l, e);
+    bson_destroy(options);
+    bson_destroy(&filter);
+    return good;
+}
+
+/* ---- which of them */
+
+static int compare_values(const void *left, const void *right)
+{
+    const struct entry *a = left, *b = right;
+    return a->value != b->value ? (a->value > b->value ? -1 : 1) : 0;
+}
+
+/* The smallest value of the answer as far as it is known, at least 1. A series below it is not shown. */
+static int64_t smallest_shown(struct live *l)
+{
+    if (l->count < l->what->limit)
+        return 1;
+    qsort(l->entries, l->count, sizeof *l->entries, compare_values);
+    return l->entries[l->what->limit - 1].value;
+}
+
+/* Adds some more series of the group; false: no more are known. */
+static bool choose_of(struct live *l, size_t group, uint32_t *chosen, size_t *count, size_t most)
+{
+    const struct mongo_hints *h = l->hints;
+    const size_t before = *count;
+    while (*count - before < most && h->first[group] + l->next[group] < h->end[group])
+        chosen[(*count)++] = h->series[h->first[group] + l->next[group]++];
+    return *count > before;
+}
+
+struct group_rank {
+    int64_t sum;
+    size_t group;
+};
+
+static int compare_groups(const void *left, const void *right)
+{
+    const struct group_rank *a = left, *b = right;
+    return a->sum != b->sum ? (a->sum > b->sum ? -1 : 1) : 0;
+}
+
+/* The likeliest series of the largest groups: nothing is known yet. */
+static size_t choose_first(struct live *l, uint32_t *chosen)
+{
+    struct group_rank ranks[MONGO_GROUPS];
+    const uint64_t wanted = l->what->limit + l->what->limit / 4 + 4;
+    size_t count = 0;
+    for (size_t g = 0; g < MONGO_GROUPS; g++)
+        ranks[g] = (struct group_rank){l->sums[g], g};
+    qsort(ranks, MONGO_GROUPS, sizeof *ranks, compare_groups);
+    for (size_t i = 0; i < MONGO_GROUPS && count < wanted && ranks[i].sum > 0; i++)
+        (void)choose_of(l, ranks[i].group, chosen, &count, 1);
+    return count;
+}
+
+/* More series of every group that may have one for the answer. *is_stuck: a group has no more. */
+static size_t choose_more(struct live *l, uint32_t *chosen, bool *is_stuck)
+{
+    const int64_t smallest = smallest_shown(l);
+    size_t count = 0;
+    *is_stuck = false;
+    for (size_t g = 0; g < MONGO_GROUPS; g++) {
+        if (l->sums[g] - l->got[g] >= smallest)
+            *is_stuck |= !choose_of(l, g, chosen, &count, AT_ONCE);
+    }
+    return count;
+}
+
+/* ---- the answer */
+
+/* Do all reads go to the primary? Another member may lack a batch that the ledger of a third calls done. */
+static bool reads_primary(const struct mongo_store *m)
+{
+    return strcasestr(m->uri, "readPreference") == NULL;
+}
+
+/* Makes the sums have every batch of the documents. False: they do not, or reading failed. */
+static bool catch_up(struct live *l, bool *is_good, struct err *e)
+{
+    struct mongo_applied done = {{0}, false};
+    *is_good = mongo_applied_covers(&l->has, &l->needs);
+    if (!*is_good && !read_period(l, e))
+        return false;
+    *is_good = mongo_applied_covers(&l->has, &l->needs);
+    if (*is_good || !reads_primary(l->m))
+        return true;
+    /* What is done now, the period's document has when it is read after that. */
+    if (!mongo_applied_done(&done, l->m, e) || !read_period(l, e))
+        return false;
+    for (size_t i = 0; i < MONGO_SLOTS; i++)
+        l->has.last[i] = done.last[i] > l->has.last[i] ? done.last[i] : l->has.last[i];
+    *is_good = mongo_applied_covers(&l->has, &l->needs);
+    return true;
+}
+
+/* Is no group's rest negative? It would be if another program changed a document. */
+static bool adds_up(const struct live *l)
+{
+    bool adds = l->is_whole;
+    for (size_t g = 0; adds && g < MONGO_GROUPS; g++)
+        adds = l->got[g] <= l->sums[g];
+    return adds;
+}
+
+/* Reads documents until those that were not read do not matter. *is_stuck: hints are missing. */
+static bool explain_groups(struct live *l, bool *found, bool *is_stuck, struct err *e)
+{
+    uint32_t *chosen = xmalloc((2 * LIMIT_MAX + AT_ONCE * MONGO_GROUPS) * sizeof *chosen);
+    size_t count = choose_first(l, chosen), asked = 0;
+    bool good = true, is_good = true;
+    *is_stuck = false;
+    for (int turn = 0; !*found && !*is_stuck && turn < TURNS_MAX; turn++) {
+        good = (count == 0 || read_documents(l, chosen, count, e)) &&
+               deadline_check(l->m->store.deadline, e) && catch_up(l, &is_good, e);
+        asked += count;
+        if (!good || !is_good || !adds_up(l) || asked > DOCUMENTS_MAX)
+            break;
+        count = choose_more(l, chosen, is_stuck);
+        *found = count == 0 && !*is_stuck;
+    }
+    free(chosen);
+    return good;
+}
+
+static void forget_documents(struct live *l)
+{
+    l->count = 0;
+    memset(l->got, 0, sizeof l->got);
+    memset(l->next, 0, sizeof l->next);
+    l->needs = (struct mongo_applied){0};
+}
+
+/* If it lacks hints, it begins again with newer ones. */
+static bool find_largest(struct live *l, bool *found, struct err *e)
+{
+    struct mongo_store *m = l->m;
+    const struct store_top *what = l->what;
+    bool is_stuck, more;
+    if (!read_period(l, e))
+        return false;
+    if (!l->is_whole)
+        return true;
+    l->hints = mongo_hints_of(m, what->report, what->measure);
+    if (l->hints->asked_ms == 0 && !mongo_hints_read(m, what->report, what->measure, l->stats, &more, e))
+        return false;
+    if (!explain_groups(l, found, &is_stuck, e))
+        return false;
+    if (!is_stuck)
+        return true;
+    if (!mongo_hints_read(m, what->report, what->measure, l->stats, &more, e))
+        return false;
+    forget_documents(l);
+    return !more || explain_groups(l, found, &is_stuck, e);
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+    const struct entry *a = left, *b = right;
+    return a->value != b->value ? (a->value > b->value ? -1 : 1) : slice_compare(a->key, b->key);
+}
+
+static void tell(struct live *l, top_fn *fn, void *context, struct top_total *total)
+{
+    const struct store_top *what = l->what;
+    const struct measure *measure = &l->m->reports[what->report].measures[what->measure];
+    int64_t columns[REPORT_COLUMNS_MAX] = {0};
+    for (size_t i = 0; i < l->count; i++) {
+        const struct slice *key = mongo_key(&l->m->more[what->report], l->entries[i].series);
+        l->entries[i].key = key != NULL ? *key : slice_text(STORE_OTHER_KEY);
+    }
+    if (l->count > 0)
+        qsort(l->entries, l->count, sizeof *l->entries, compare_entries);
+    for (size_t i = 0; i < l->count && i < what->limit; i++) {
+        columns[measure->column] = l->entries[i].value;
+        fn(context, l->entries[i].series, what->from_ms, columns, (int128)l->entries[i].value * EVENT_SCALE);
+    }
+    for (size_t g = 0; g < MONGO_GROUPS; g++)
+        total->columns[0] = value_add(total->columns[0], l->sums[g]);
+}
+
+static bool rank_open(struct mongo_store *m, const struct store_top *what, top_fn *fn, void *context,
+                      struct top_total *total, struct scan_stats *stats, bool *found, struct err *e)
+{
+    const struct report *r = &m->reports[what->report];
+    struct live *l = xcalloc(1, sizeof *l);
+    char path[MONGO_PATH_BYTES];
+    *l = (struct live){.m = m, .what = what, .stats = stats};
+    l->kind = mongo_kind_for(r, what->span);
+    mongo_collection(m, what->report, MONGO_TOP, l->top);
+    mongo_collection(m, what->report, span_name(l->kind->span), l->documents);
+    snprintf(l->sums_path, sizeof l->sums_path, "open.sums.%s", r->measures[what->measure].name);
+    snprintf(l->value_path, sizeof l->value_path, "%s%s", m->more[what->report].fields[what->measure],
+             mongo_path(l->kind, what->span, what->from_ms, path));
+    bool good = find_largest(l, found, e);
+    if (good && *found)
+        tell(l, fn, context, total);
+    free(l->entries);
+    text_fini(&l->key);
+    free(l);
+    return good;
+}
+
+/* Can the period that is asked for be ranked by its sums? */
+static bool is_rankable(const struct mongo_store *m, const struct store_top *what)
+{
+    const struct report *r = &m->reports[what->report];
+    size_t i = 0;
+    while (i < MONGO_TOP_SPANS && mongo_top_spans[i] != what->span)
+        i++;
+    return i < MONGO_TOP_SPANS && mongo_top_is_cached(r) && mongo_is_stamped(&m->more[what->report]) &&
+           mongo_live_sums(&r->measures[what->measure]) && what->limit > 0 && what->limit <= LIMIT_MAX &&
+           span_next(what->span, what->from_ms) == what->to_ms &&
+           mongo_is_open(what->span, what->from_ms, clock_wall_ms(m->store.clock));
+}
+
+bool mongo_live_top(struct store *st, const struct store_top *what, top_fn *fn, void *context,
+                    struct top_total *total, struct scan_stats *stats, bool *found, struct err *e)
+{
+    struct mongo_store *m = mongo_of(st);
+    *found = false;
+    if (is_rankable(m, what) && !rank_open(m, what, fn, context, total, stats, found, e))
+        return false;
+    if (*found)
+        return true;
+    if (what->limit == 0)
+        return mongo_totals(st, what, total, stats, found, e);
+    return what->end_ms < what->to_ms || mongo_top(st, what, fn, context, total, stats, found, e);
+}
