@@ -33,7 +33,7 @@ const char *rank_by_name(enum rank_by by);
 int64_t rank_by_quantile(enum rank_by by);
 /* Are series with 0 left out? */
 bool rank_by_is_amount(enum rank_by by);
-/* Of a time bucket of a resolution. `columns`: those of the measure. `s`: its sketch, if it has one. In units of
- * 1/EVENT_SCALE. False: it is absent. */
+/* Of a time bucket of a resolution. `columns`: those of the measure. `s`: its sketch, if it has one. In
+ * units of 1/EVENT_SCALE. False: it is absent. */
 bool rank_by_value(enum rank_by by, const struct measure *m, enum span span, const int64_t *columns,
                    const union sketch *s, int128 *value);

@@ -39,8 +39,8 @@ static inline bool sketch_is_empty(enum sketch_kind kind, const union sketch *s)
                                      : s->recent.count == 0;
 }
 
-/* Merges another sketch of the kind, in buckets of `width` slots; 1: in its own. It keeps no memory of it; both
- * may have theirs from the same arena. */
+/* Merges another sketch of the kind, in buckets of `width` slots; 1: in its own. It keeps no memory of it;
+ * both may have theirs from the same arena. */
 void sketch_unite(enum sketch_kind kind, union sketch *to, struct arena *arena, const union sketch *from,
                   int32_t width);
 /* Merges a packed sketch. False: it is damaged; `to` is then partly changed. */

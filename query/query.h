@@ -96,9 +96,9 @@ struct query_stats {
 
 void query_init(struct query *q, int64_t now_ms, const struct query_limits *limits);
 
-/* Set one parameter, named as on the command line and in a URL: report, measure, filter (dimension=value) and
- * where (a condition), which may be repeated, from, to, step, week_start (monday), tz (a time zone), top, newest,
- * format, bars (yes or no). */
+/* Set one parameter, named as on the command line and in a URL: report, measure, filter (dimension=value)
+ * and where (a condition), which may be repeated, from, to, step, week_start (monday), tz (a time zone),
+ * top, newest, format, bars (yes or no). */
 bool query_set(struct query *q, struct slice name, struct slice value, struct err *e) MUST_CHECK;
 /* Set the parameter `limit` of rankings and values: the most series or values wanted. A limit above
  * query.series_max is lowered to it. */

@@ -214,10 +214,10 @@ enum span store_copy(const struct store *st, size_t report, enum span resolution
 bool store_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e) MUST_CHECK;
 /* Read rankings without a scan: cached ones, or that of one period that is open. `fn` receives the largest
- * series of each period by the figure, then by key, each with the start of the period; the periods come in any
- * order. The totals of the periods are merged into `total`. *found false: not every period has a ranking that is
- * up to date and long enough; `total` is then partly changed. `fn` was not called for those without; use
- * store_scan(). */
+ * series of each period by the figure, then by key, each with the start of the period; the periods come in
+ * any order. The totals of the periods are merged into `total`. *found false: not every period has a
+ * ranking that is up to date and long enough; `total` is then partly changed. `fn` was not called for
+ * those without; use store_scan(). */
 bool store_top(struct store *st, const struct store_top *what, top_fn *fn, void *context,
                struct top_total *total, struct scan_stats *stats, bool *found, struct err *e) MUST_CHECK;
 /* Tell the handle the largest series that a scan found by a count or sum, the largest first, at most

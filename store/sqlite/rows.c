@@ -53,9 +53,9 @@ void items_fini(struct items *it)
     *it = (struct items){0};
 }
 
-/* Merge the sketches of items [first, end) of one level into an item of the same or of another one, whose time
- * buckets have the resolution `span`. The sketches of several items make new ones: those of a part must stay
- * as they are, since the batch may be applied again. */
+/* Merge the sketches of items [first, end) of one level into an item of the same or of another one, whose
+ * time buckets have the resolution `span`. The sketches of several items make new ones: those of a part
+ * must stay as they are, since the batch may be applied again. */
 static void items_unite(const struct report *r, struct items *to, size_t index, const struct items *from,
                         size_t first, size_t end, enum span span)
 {
