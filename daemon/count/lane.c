@@ -88,7 +88,7 @@ void lane_record(struct lane *l, struct chain *chain, const struct record *r)
     }
     /* The chain's memory can be reused once no event needs it and the chain has nothing more to say of the
      * record. */
-    if (element > 1)
+    if (element != 1 || chain_holds_much(chain))
         lane_add(l);
     if (l->event_count == 0)
         chain_flush(chain);

@@ -225,8 +225,14 @@ void chain_hide(struct chain *c, struct record *r, struct slice *bytes, struct r
 void chain_flush(struct chain *c)
 {
     arena_reset(&c->memory);
+    c->kept_bytes = arena_bytes(&c->memory);
     if (c->derived != NULL)
         derived_flush(c->derived);
+}
+
+bool chain_holds_much(const struct chain *c)
+{
+    return arena_bytes(&c->memory) - c->kept_bytes > c->line_max;
 }
 
 /* The origin's column in the text of the event; 1 if the text is not the JSON that has the origin. */

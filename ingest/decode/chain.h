@@ -14,7 +14,8 @@
  * Owner   : an event's slices point into the record or into memory of the chain, and live until chain_flush()
  *           or the record's end: several events may be collected before they are counted.
  * Limits  : lines over line_max and JSON deeper than CHAIN_DEPTH_MAX are rejects. Undone escapes take memory
- *           until the next flush: at most the bytes of the records started since the flush before.
+ *           until the next flush: at most the bytes of the records started since the flush before; a message
+ *           of remote_write may take more (remote_write.h).
  * Derived : the fields of derive.h are made last, of the fields that the event then has.
  * Cost    : no allocation once the memory has grown to its use; one pass over JSON, without a tree.
  * Threads : one at a time; each ingest thread makes its own.
@@ -76,3 +77,5 @@ struct derived *chain_derived(const struct chain *c);
 void chain_hide(struct chain *c, struct record *r, struct slice *bytes, struct reject *why);
 /* Frees the chain's memory: slices of events since the last flush become invalid. */
 void chain_flush(struct chain *c);
+/* Have records since the last flush taken more than line_max? Then the caller flushes before the next one. */
+bool chain_holds_much(const struct chain *c);

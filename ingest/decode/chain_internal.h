@@ -54,6 +54,7 @@ struct chain {
     struct addition additions[DECODE_FIELDS_MAX];
     size_t addition_count;
     struct arena memory;
+    size_t kept_bytes; /* of `memory`, once it was flushed */
 };
 
 static inline enum chain_result chain_refuse(struct reject *why, enum reject_reason reason, size_t column)

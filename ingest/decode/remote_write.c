@@ -42,6 +42,7 @@ struct remote_write {
     struct remote_labels labels;
     const struct remote_layout *layout;
     struct remote_symbols symbols;
+    uint32_t count;                       /* of events and rejects of the message */
     size_t names_left;                    /* bytes that names of parts may still take */
     struct slice rest;                    /* what is left of the message */
     struct slice whole;                   /* the series */
@@ -187,6 +188,7 @@ bool remote_write_begin(struct remote_write *w, struct slice *bytes, struct reje
     w->layout = of_2 > 0 ? &layout_2 : &layout_1;
     index_symbols(w, *bytes, found.symbols);
     w->names_left = NAMES_GROWTH * bytes->len;
+    w->count = 0;
     w->rest = *bytes;
     w->has_begun = true;
     return true;
@@ -377,8 +379,8 @@ static enum remote_result next_value(struct remote_write *w, struct event *ev, s
     return refuse(REJECT_CUMULATIVE, *bytes, bytes->ptr, why);
 }
 
-enum remote_result remote_write_next(struct remote_write *w, struct event *ev, struct reject *why,
-                                     struct slice *bytes)
+static enum remote_result next_result(struct remote_write *w, struct event *ev, struct reject *why,
+                                      struct slice *bytes)
 {
     enum remote_result result = REMOTE_END;
     struct protobuf_field f;
@@ -400,4 +402,14 @@ enum remote_result remote_write_next(struct remote_write *w, struct event *ev, s
         }
     }
     return result;
+}
+
+enum remote_result remote_write_next(struct remote_write *w, struct event *ev, struct reject *why,
+                                     struct slice *bytes)
+{
+    const enum remote_result result = next_result(w, ev, why, bytes);
+    if (result == REMOTE_END || ++w->count <= REMOTE_WRITE_VALUES_MAX)
+        return result;
+    w->rest = w->values = w->next.name = slice_of(NULL, 0);
+    return refuse(REJECT_TOO_LONG, *bytes, bytes->ptr, why);
 }

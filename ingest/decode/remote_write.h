@@ -17,9 +17,11 @@
  *           OpenTelemetry that it took in as they were.
  * Skipped : exemplars and metadata are neither events nor rejects. A stale marker is a reject (`stale`).
  * Limits  : a message over line_max, or over REMOTE_WRITE_UNPACKED_LINES times that unpacked, and a label
- *           with a text over REMOTE_TEXT_MAX (remote_series.h) are rejects.
+ *           with a text over REMOTE_TEXT_MAX (remote_series.h) are rejects. So is, as one, what comes behind
+ *           REMOTE_WRITE_VALUES_MAX events and rejects of a message: events behind would share a place.
  * Owner   : texts are slices of the unpacked message, or of the arena, which takes at most
- *           REMOTE_WRITE_GROWTH times line_max for a message.
+ *           REMOTE_WRITE_GROWTH times line_max for a message. A lane flushes it once messages have taken more
+ *           than line_max (chain_holds_much()), and a flush keeps one chunk of it.
  * Threads : one at a time.
  * Source  : https://prometheus.io/docs/specs/prw/remote_write_spec/ and remote_write_spec_2_0/
  */
@@ -27,11 +29,14 @@
 
 #include "base/arena.h"
 #include "ingest/decode/decode.h"
+#include "ingest/record.h"
 #include "ingest/reject.h"
 
 #define REMOTE_WRITE_UNPACKED_LINES 8
 /* Unpacked bytes; beside 8 of them, the smallest histogram that is not empty takes 112. */
 #define REMOTE_WRITE_GROWTH         (REMOTE_WRITE_UNPACKED_LINES * (1 + 14))
+
+#define REMOTE_WRITE_VALUES_MAX ((1U << RECORD_ELEMENT_BITS) - 1) /* record_order() */
 
 enum remote_result { REMOTE_EVENT, REMOTE_REJECT, REMOTE_END };
 
