@@ -150,7 +150,7 @@ static bool make_query(struct query *q, const struct arguments *args, const stru
 /* Say when there are counts: whoever imported an old log has none in the default range. */
 static void note_empty(struct store *st, const struct query *q)
 {
-    const char *usual = q->from_ms < 0 ? "; the default range is the last hour" : "";
+    const char *usual = q->from_ms < 0 && q->newest == 0 ? "; the default range is the last hour" : "";
     char iso[ZONE_ISO_BYTES];
     struct newest newest;
     struct err e;

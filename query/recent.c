@@ -9,13 +9,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define CHUNK_BYTES ((size_t)16 << 10)
-
 /* An event of the answer. */
 struct hit {
     uint32_t series;
     int64_t at_ms;
-    struct slice document;
+    struct slice document; /* in `room` */
+    char *room;            /* of RECENT_EVENT_BYTES; an event that falls out leaves it to the next */
 };
 
 struct recent_query {
@@ -24,7 +23,7 @@ struct recent_query {
     struct query_stats *stats;
     struct hit hits[RECENT_MAX]; /* the newest first */
     size_t count;
-    struct arena arena; /* of the documents, also of some that fell out */
+    char *rooms; /* for a document each */
 };
 
 /* ---- finding */
@@ -59,10 +58,11 @@ static bool take_event(struct recent_query *k, const struct hit *hit)
         at--;
     if (at == limit)
         return false;
+    char *room = k->count < limit ? k->rooms + k->count * RECENT_EVENT_BYTES : k->hits[limit - 1].room;
     k->count += k->count < limit;
     memmove(&k->hits[at + 1], &k->hits[at], (k->count - at - 1) * sizeof *hit);
-    k->hits[at] = *hit;
-    k->hits[at].document = arena_copy(&k->arena, hit->document);
+    memcpy(room, hit->document.ptr, hit->document.len);
+    k->hits[at] = (struct hit){hit->series, hit->at_ms, slice_of(room, hit->document.len), room};
     return true;
 }
 
@@ -72,12 +72,15 @@ static bool take_packed(void *context, uint32_t series, int64_t day_ms, size_t s
     struct recent_query *k = context;
     struct hit hit = {.series = series};
     struct slice place;
-    bool goes_on = recent_begin(&packed) > 0;
+    const uint32_t limit = recent_begin(&packed);
+    uint32_t count = 0;
+    bool good = limit > 0, goes_on = good;
     (void)day_ms, (void)sketch;
-    while (goes_on && recent_next(&packed, &hit.document))
-        goes_on = recent_key(hit.document, &hit.at_ms, &place) && hit.at_ms >= k->b.query->from_ms &&
-                  take_event(k, &hit);
-    return !goes_on || packed.len == 0 ||
+    while (goes_on && recent_next(&packed, &hit.document)) {
+        good = ++count <= limit && recent_key(hit.document, &hit.at_ms, &place);
+        goes_on = good && hit.at_ms >= k->b.query->from_ms && take_event(k, &hit);
+    }
+    return (good && (!goes_on || packed.len == 0)) ||
            err_set(e, EX_DATAERR,
                    "the store is damaged: the newest events of report %s do not decode; check it by `tallyd "
                    "verify --store-only`",
@@ -190,6 +193,15 @@ static void add_json(const struct recent_query *k, const struct hit *hit, struct
     text_puts(out, "}}");
 }
 
+/* Is it the name of one of the report's dimensions, whose text stands beside the event already? */
+static bool is_of_series(const struct report *r, struct slice name)
+{
+    size_t d = 0;
+    while (d < r->dimension_count && !slice_equal(slice_text(r->dimensions[d].name), name))
+        d++;
+    return d < r->dimension_count;
+}
+
 /* Adds name=value; a text in quotes unless it is one word. */
 static void add_pair(const struct bson_member *m, struct text *out)
 {
@@ -215,11 +227,12 @@ static void add_line(const struct recent_query *k, const struct hit *hit, struct
         add_pair(&pair, out);
     }
     while (bson_member_next(&members, &m))
-        add_pair(&m, out);
+        if (slice_is(key, STORE_OTHER_KEY) || !is_of_series(r, m.name))
+            add_pair(&m, out);
     text_putc(out, '\n');
 }
 
-/* The names of all fields of the events, each once, in order of first sight. */
+/* The names of all fields of the events but for dimensions, each once, in order of first sight. */
 static size_t list_columns(const struct recent_query *k, struct slice columns[FIELD_MAX + 1])
 {
     size_t count = 0;
@@ -230,7 +243,7 @@ static size_t list_columns(const struct recent_query *k, struct slice columns[FI
             size_t c = 0;
             while (c < count && !slice_equal(columns[c], m.name))
                 c++;
-            if (c == count && count <= FIELD_MAX)
+            if (c == count && count <= FIELD_MAX && !is_of_series(k->b.answer.report, m.name))
                 columns[count++] = m.name;
         }
     }
@@ -324,14 +337,14 @@ bool recent_run(struct store *st, const struct query *q, struct text *out, struc
     if (!bound_fill(&k.b, e) || !check(&k, e))
         return false;
     stats->report = k.b.answer.report;
-    if (!share_take(st->memory, RECENT_MAX * RECENT_EVENT_BYTES))
+    if (!share_take(st->memory, q->newest * RECENT_EVENT_BYTES))
         return share_fail(st->memory, e);
-    arena_init(&k.arena, CHUNK_BYTES);
+    k.rooms = xmalloc(q->newest * RECENT_EVENT_BYTES);
     bool good =
         match_series(&k.match, st, k.b.report, &k.b.wanted, e) && find(&k, e) && write_answer(&k, out, e);
     if (!good)
         text_cut(out, before);
     match_fini(&k.match);
-    arena_fini(&k.arena);
+    free(k.rooms);
     return good && bound_check_bytes(q, out, before, e);
 }

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import unittest
 
-from harness import EX_CONFIG, EX_OK, EX_UNAVAILABLE, EX_USAGE, DaemonCase, dice, draw_death, dying_at, failpoints
+from harness import EX_CONFIG, EX_DATAERR, EX_OK, EX_UNAVAILABLE, EX_USAGE, DaemonCase, dice, draw_death, dying_at, failpoints
 from newestcase import DAY_MS, events_of, make_log, newest_of, read_packed, shortened
 from samplecase import drawn_lines  # noqa: F401 (of the sample's test)
 from samplecase import draws, salt
@@ -139,6 +139,8 @@ class Newest(DaemonCase):
         late = [event["at"] for event in of_one if event["time"] >= from_ms][:7]
         self.assertEqual(late, [one["at"] for one in answered("pages", "--filter", "path=/1", "--newest", "7", "--from", str(from_ms // 1000))])
         self.assertEqual([], answered("pages", "--filter", "path=/none", "--newest", "7"))
+        self.run_on("query", "pages", "--newest", "7", "--to", "2020-01-01")
+        self.assertIn("nothing was counted in this range. The newest", self.err)
         rare = answered("few", "--newest", "150", "--filter", "path=/2")
         rare_expected = [event["at"] for path, _, event in events if path == "/2" and event["status"] == 404]
         self.assertEqual(rare_expected[:150], [one["at"] for one in rare])  # of all days
@@ -209,9 +211,22 @@ class Newest(DaemonCase):
                         out = self.run_on(*arguments, status=1)
                         self.assertIn("newest events", out + self.err)
 
+    def test_a_query_finds_damage(self):
+        self.write("a.log", make_log(self.dice, 300))
+        self.run_on("import", "-q", "a.log")
+        with contextlib.closing(sqlite3.connect(self.path("tallyd.db"), isolation_level=None)) as base:
+            (number,), = base.execute("SELECT id FROM report WHERE name = 'site'").fetchall()
+            (at, body), = base.execute(f"SELECT at, body FROM recent_{number} ORDER BY at DESC LIMIT 1").fetchall()
+            for bad in b"\0" + body[1:], b"\1" + body[1:], body[:-1], b"":
+                with self.subTest(bad=bad[:1], length=len(bad)):
+                    base.execute(f"UPDATE recent_{number} SET body = ? WHERE at = ?", (bad, at))
+                    self.run_on("query", "site", "--newest", "20", status=EX_DATAERR)
+                    self.assertIn("newest events of report site do not decode", self.err)
+
     def test_other_sample_and_fields(self):
         self.write("tallyd.yaml", b"reports:\n  pages: {by: [path], newest: 4, series_max: 2}\n"
-                                  b"  drawn: {newest: 9, sample: 1/3}\n  named: {newest: 3, newest_fields: [path, bytes]}\n")
+                                  b"  drawn: {newest: 9, sample: 1/3}\n  named: {newest: 3, newest_fields: [path, bytes]}\n"
+                                  b"  hosts: {by: [host], newest: 3}\n")
         self.write("a.log", log := make_log(self.dice, 200, days=1))
         self.run_on("import", "-q", "-j", "1", "a.log")
         events = list(events_of(log, source := self.sources()["a.log"]))
@@ -227,6 +242,11 @@ class Newest(DaemonCase):
             for event in read_packed(body)[1]:
                 self.assertLessEqual(set(event), {"time", "at", "path", "response_size"})
                 self.assertIn("path", event)
+        head = self.run_on("query", "hosts", "--newest", "3", "--format", "csv").splitlines()[0].split(",")
+        self.assertEqual(["time", "host", "at"], head[:3])
+        self.assertEqual(len(set(head)), len(head))
+        for line in self.run_on("query", "hosts", "--newest", "3").splitlines():
+            self.assertEqual(1, line.count(" host="))
         self.run_on("verify", "a.log")
         self.run_on("verify", "--store-only")
 
