@@ -3,6 +3,7 @@
 #include "aggregate/dimension.h"
 #include "aggregate/raw_document.h"
 #include "base/mem.h"
+#include "ingest/distribution.h"
 #include "ingest/record.h"
 
 #include <endian.h>
@@ -121,11 +122,23 @@ static inline char *put_text(char *p, const char *end, const struct short_name *
     return p;
 }
 
+/* Does a histogram have so many counts that it does not fit? A bucket is up to 16 bytes in an event, and 11
+ * or more in a document. So its document is never long, nor is the room for it. */
+static bool is_wide(const struct event *ev, enum field f)
+{
+    const struct distribution *d = event_distribution(ev, f);
+    return d != NULL &&
+           d->sides[DISTRIBUTION_ABOVE_0].counts.len + d->sides[DISTRIBUTION_BELOW_0].counts.len >
+               2 * RECENT_FIELD_BYTES;
+}
+
 /* Writes a value or an own field, which may be a number, as a raw document has it. */
 static char *put_other(char *p, const char *end, struct recent_room *room, const struct event *ev,
                        enum field f)
 {
     char name[OTHER_NAME_BYTES], settled[RECENT_TEXT_BYTES];
+    if (is_wide(ev, f))
+        return NULL;
     raw_document_name(f, name);
     if (strcmp(name, "at") == 0 || strcmp(name, "cut") == 0)
         snprintf(name, sizeof name, "%s_", field_name(f));

@@ -59,8 +59,9 @@ void recent_list_cut(struct recent_list *l, uint32_t newest)
         const struct recent_seen *s = &l->list[i], *before = kept > 0 ? &l->list[kept - 1] : NULL;
         const bool is_same = before != NULL && before->series == s->series &&
                              span_floor(SPAN_DAY, before->at_ms) == span_floor(SPAN_DAY, s->at_ms);
-        of_day = is_same ? of_day + 1 : 1;
-        if (of_day <= newest)
+        const bool is_twice = is_same && recent_compare(before->document, s->document) == 0;
+        of_day = is_same ? of_day + !is_twice : 1;
+        if (of_day <= newest && !is_twice)
             l->list[kept++] = *s;
         else
             free((char *)(uintptr_t)s->document.ptr);

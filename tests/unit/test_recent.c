@@ -4,8 +4,10 @@
 #include "aggregate/recent.h"
 #include "aggregate/recent_document.h"
 #include "base/mem.h"
+#include "ingest/distribution.h"
 #include "ingest/record.h"
 #include "tests/support/dice.h"
+#include "verify/recent.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -214,12 +216,59 @@ static void test_documents(void **state)
     text_fini(&json);
 }
 
+/* A histogram that is too wide is left out before it takes memory, and one that fits is not. */
+static void test_a_wide_histogram_is_left_out(void **state)
+{
+    struct recent_room room = {.odd = {0}};
+    struct text json = {0};
+    char counts[100000];
+    const enum field listed[] = {FIELD_VALUE};
+    struct distribution many = {.count = 1};
+    struct event ev = {.at_ms = 1000, .distribution = &many};
+    (void)state;
+    memset(counts, 1, sizeof counts);
+    set_field(&ev, FIELD_VALUE, "1");
+    ev.numeric = ev.present;
+    many.sides[DISTRIBUTION_ABOVE_0].counts = slice_of(counts, sizeof counts);
+    assert_string_equal(shown(recent_document(&room, listed, 1, slice_text(""), &ev), &json), "cut=true ");
+    assert_true(room.odd.capacity < 64 * 1024);
+    many.sides[DISTRIBUTION_ABOVE_0].counts.len = 200;
+    assert_string_equal(shown(recent_document(&room, listed, 1, slice_text(""), &ev), &json), "cut=true ");
+    many.sides[DISTRIBUTION_ABOVE_0].counts.len = 20;
+    assert_non_null(strstr(shown(recent_document(&room, listed, 1, slice_text(""), &ev), &json), "value="));
+    recent_room_fini(&room);
+    text_fini(&json);
+}
+
+/* Beyond RECORD_ELEMENT_BITS, events of a record share a place: stores and the recount keep one of them. */
+static void test_the_recount_keeps_one_of_a_place(void **state)
+{
+    const struct recount_origin of = {.source = "kafka:t", .partition = "0"};
+    const struct report r = {.newest = 3};
+    const uint32_t most = (1U << RECORD_ELEMENT_BITS) - 1;
+    struct recent_list l = {.list = NULL};
+    size_t count;
+    (void)state;
+    for (uint32_t i = 0; i < 6; i++) {
+        const struct event ev = {.at_ms = 1000, .order = record_order(7, i < 3 ? most + i : most - i)};
+        recent_list_add(&l, &r, 0, &ev, &of);
+    }
+    recent_list_cut(&l, r.newest);
+    (void)recent_list_find(&l, 0, 0, &count);
+    assert_int_equal(count, 3);
+    assert_true(recent_compare(l.list[0].document, l.list[1].document) > 0);
+    assert_true(recent_compare(l.list[1].document, l.list[2].document) > 0);
+    recent_list_fini(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_merge_in_any_order),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_a_wide_histogram_is_left_out),
+        cmocka_unit_test(test_the_recount_keeps_one_of_a_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
