@@ -5,10 +5,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Days of a month, of one report. */
+/* Days of a month, of one report; or one day, if the month has too many cells. */
 struct days {
     struct audit *a;
     size_t report;
+    bool is_one, is_too_much;   /* is it one day? else, are there more than cells_max cells? */
     int count;                  /* the report's measure that is a count; -1: there is none */
     struct recount_cells cells; /* the report's columns, by day */
     struct recount_cells kept;  /* one column: the newest events that are stored */
@@ -17,6 +18,9 @@ struct days {
 static void take_day(void *context, uint32_t series, int64_t day_ms, const int64_t *values)
 {
     struct days *d = context;
+    d->is_too_much = !d->is_one && d->cells.count >= d->a->cells_max;
+    if (d->is_too_much)
+        return;
     report_merge(&d->a->store->reports[d->report], recount_cells_get(&d->cells, series, day_ms)->columns,
                  values);
 }
@@ -76,6 +80,7 @@ static void compare_counts(struct days *d)
     }
 }
 
+/* d->is_too_much: nothing was compared, since there are too many cells. */
 static bool compare_days(struct days *d, int64_t from_ms, int64_t to_ms, struct err *e)
 {
     const struct report *r = &d->a->store->reports[d->report];
@@ -89,13 +94,25 @@ static bool compare_days(struct days *d, int64_t from_ms, int64_t to_ms, struct 
                         .measures = d->count >= 0 ? (uint32_t)1 << d->count : 0};
     recount_cells_init(&d->cells, 1, r->column_count);
     recount_cells_init(&d->kept, 2, 1);
+    d->is_one = to_ms - from_ms <= DAY_MS;
+    d->is_too_much = false;
     bool good = store_scan(d->a->store, &scan, take_day, d, &stats, e);
     scan.sketch = take_events;
-    good = good && store_recent(d->a->store, &scan, d, &stats, e);
-    if (good)
+    if (good && !d->is_too_much)
+        good = store_recent(d->a->store, &scan, d, &stats, e);
+    if (good && !d->is_too_much)
         compare_counts(d);
     recount_cells_fini(&d->cells);
     recount_cells_fini(&d->kept);
+    return good;
+}
+
+static bool compare_month(struct days *d, int64_t from_ms, int64_t to_ms, struct err *e)
+{
+    bool good = compare_days(d, from_ms, to_ms, e);
+    const bool by_day = good && d->is_too_much;
+    for (int64_t day_ms = from_ms; good && by_day && day_ms < to_ms; day_ms += DAY_MS)
+        good = compare_days(d, day_ms, day_ms + DAY_MS, e);
     return good;
 }
 
@@ -116,7 +133,7 @@ bool audit_recent(struct audit *a, size_t report, struct err *e)
             break;
         const int64_t month_ms = span_floor(SPAN_MONTH, newest.start_ms);
         const int64_t from_ms = month_ms > first_ms ? month_ms : first_ms;
-        if (!compare_days(&d, from_ms, span_next(SPAN_MONTH, month_ms), e))
+        if (!compare_month(&d, from_ms, span_next(SPAN_MONTH, month_ms), e))
             return false;
         end_ms = from_ms;
     }
