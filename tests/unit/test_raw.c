@@ -241,7 +241,7 @@ static void test_a_value_of_many_numbers_is_a_document(void **state)
                                       .max = 1500000,
                                       .has_max = true,
                                       .scale = -1,
-                                      .sides = {{-2, slice_of("\x02\x00\x81\x01", 4)}}};
+                                      .sides = {{-2, slice_of("\x02\x00\x81\x01", 4), false}}};
     struct event ev = {.order = record_order(1, 0), .distribution = &many};
     (void)state;
     put(&ev, FIELD_VALUE, "-2.5");

@@ -186,7 +186,6 @@ void mongo_append_bucket(bson_t *to, const char *name, const struct measure *m, 
     bson_append_document_end(to, &of);
 }
 
-/* ---- either */
 /* ---- newest events */
 
 static void add_events(bson_t *to, struct slice packed)
