@@ -130,13 +130,21 @@ static void grow(struct histogram *h, struct arena *arena, int32_t slot)
     memcpy(h->counts + (old.first - first), old.counts, old.room * sizeof *h->counts);
 }
 
-/* Moves the few slots to an array. */
+/* Moves the few slots to an array that has room for them and for `slot`. */
 static void spread(struct histogram *h, struct arena *arena, int32_t slot)
 {
     const struct histogram old = *h;
-    *h = (struct histogram){.counts = arena_add(arena, ROOM_MIN * sizeof *h->counts),
-                            {{slot - ROOM_MIN / 2, ROOM_MIN}}};
-    memset(h->counts, 0, ROOM_MIN * sizeof *h->counts);
+    int32_t first = slot, last = slot;
+    uint32_t room = ROOM_MIN;
+    for (int i = 0; i < HISTOGRAM_FEW && old.few_counts[i] > 0; i++) {
+        first = old.few[i] < first ? old.few[i] : first;
+        last = old.few[i] > last ? old.few[i] : last;
+    }
+    while (room < (uint32_t)(last + 1 - first))
+        room *= 2;
+    first -= (int32_t)(room - (uint32_t)(last + 1 - first)) / 2;
+    *h = (struct histogram){.counts = arena_add(arena, room * sizeof *h->counts), {{first, room}}};
+    memset(h->counts, 0, room * sizeof *h->counts);
     for (int i = 0; i < HISTOGRAM_FEW && old.few_counts[i] > 0; i++)
         histogram_add(h, arena, old.few[i], old.few_counts[i]);
 }

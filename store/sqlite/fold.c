@@ -28,7 +28,7 @@ static bool fold_slot(void *context, uint32_t series, uint32_t slot, const int64
     return items_merge_packed(it, f->report, it->count - 1, sketches);
 }
 
-/* Read and delete the fresh rows of one minute, blocks [block, block + FOLD_BLOCKS). */
+/* Read and delete the fresh row of one minute and block. */
 static bool take_minute(struct fold *f, struct sqlite_report *t, uint32_t minute, uint32_t block,
                         struct err *e)
 {
@@ -38,7 +38,7 @@ static bool take_minute(struct fold *f, struct sqlite_report *t, uint32_t minute
     int rc;
     f->minute = minute;
     sqlite3_bind_int64(s, 1, first);
-    sqlite3_bind_int64(s, 2, first + FOLD_BLOCKS - 1);
+    sqlite3_bind_int64(s, 2, first);
     while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
         f->first_series = (uint32_t)(sqlite3_column_int64(s, 0) & ((1 << BLOCK_SHIFT) - 1)) * BODY_SERIES;
         struct slice body = slice_of(sqlite3_column_blob(s, 1), (size_t)sqlite3_column_bytes(s, 1));
@@ -51,19 +51,23 @@ static bool take_minute(struct fold *f, struct sqlite_report *t, uint32_t minute
     if (rc != SQLITE_DONE)
         return sqlite_fail(f->st, e, "reading fresh counts");
     sqlite3_bind_int64(t->fresh_delete, 1, first);
-    sqlite3_bind_int64(t->fresh_delete, 2, first + FOLD_BLOCKS - 1);
+    sqlite3_bind_int64(t->fresh_delete, 2, first);
     return sqlite_run(f->st, t->fresh_delete, e, "removing folded counts");
 }
 
 static bool fold_blocks(struct sqlite_store *st, size_t report, uint32_t hour, uint32_t block, struct err *e)
 {
     struct fold f = {.st = st, .report = &st->reports[report]};
-    items_clear(&st->items[LEVEL_HOUR]);
-    for (uint32_t m = 0; m < 60; m++) {
-        if (!take_minute(&f, &st->tables[report], hour * 60 + m, block, e))
+    for (uint32_t b = block; b < block + FOLD_BLOCKS && b < 1u << BLOCK_SHIFT; b++) {
+        items_clear(&st->items[LEVEL_HOUR]);
+        for (uint32_t m = 0; m < 60; m++) {
+            if (!take_minute(&f, &st->tables[report], hour * 60 + m, b, e))
+                return false;
+        }
+        if (!rows_write_folded(st, report, ROWS_ADD, e))
             return false;
     }
-    return rows_write_folded(st, report, ROWS_ADD, e);
+    return true;
 }
 
 /* Set *at to the oldest fresh row; *found is false if there is none. Each fold deletes the oldest row, so *at

@@ -29,9 +29,9 @@ static struct arena *memory_of(struct items *it)
 
 bool items_merge_packed(struct items *it, const struct report *r, size_t index, const struct slice *sketches)
 {
-    union sketch *to = &it->sketches[index * r->sketch_count];
     for (size_t i = 0; i < r->sketch_count; i++) {
-        if (!sketch_merge(measure_sketch_kind(report_sketched(r, i)), &to[i], memory_of(it), sketches[i]))
+        if (!sketch_merge(measure_sketch_kind(report_sketched(r, i)),
+                          &it->sketches[index * r->sketch_count + i], memory_of(it), sketches[i]))
             return false;
     }
     return true;
