@@ -16,13 +16,12 @@ static const char *say_state(enum mongo_validator state)
 }
 
 static void print_validator(struct mongo_admin_run *r, const struct mongo_collection *c,
-                            enum mongo_validator state)
+                            enum store_validation v, enum mongo_validator state)
 {
     static const char *const why[] = {[VALIDATION_OFF] = "no validator",
                                       [VALIDATION_WARN] = "the server logs what other programs write wrongly",
                                       [VALIDATION_ERROR] =
                                           "the server refuses wrong writes, except to damaged documents"};
-    enum store_validation v = r->task->validation;
     bson_t command;
     text_printf(r->out, "\n// %s: %s", c->name, why[v]);
     if (r->is_there)
@@ -42,11 +41,11 @@ static void print_validator(struct mongo_admin_run *r, const struct mongo_collec
 }
 
 static bool make_validator(struct mongo_admin_run *r, const struct mongo_collection *c,
-                           enum mongo_validator state, struct err *e)
+                           enum store_validation v, enum mongo_validator state, struct err *e)
 {
     bool is_wanted = state == VALIDATOR_NO_COLLECTION || state == VALIDATOR_DIFFERS,
-         is_off = r->task->validation == VALIDATION_OFF;
-    if (is_wanted && !mongo_make_validator(r->m, c, r->task->validation, state == VALIDATOR_NO_COLLECTION, e))
+         is_off = v == VALIDATION_OFF;
+    if (is_wanted && !mongo_make_validator(r->m, c, v, state == VALIDATOR_NO_COLLECTION, e))
         return false;
     text_printf(r->out, "%s: validator %s\n", c->name,
                 is_wanted                               ? is_off ? "was taken away" : "was made"
@@ -59,15 +58,17 @@ bool mongo_admin_validate(struct mongo_admin_run *r, const struct mongo_collecti
 {
     enum store_validation v = r->task->validation;
     enum mongo_validator state = v == VALIDATION_OFF ? VALIDATOR_IS_THERE : VALIDATOR_NO_COLLECTION;
+    bool is_ferretdb;
     bson_t validator;
     bool has_one = mongo_schema(r->m, c, true, &validator);
     bson_destroy(&validator);
     if (!has_one)
         return true;
-    if (r->is_there && !mongo_find_validator(r->m, c, v, &state, e))
+    if (r->is_there &&
+        (!mongo_settle_validation(r->m, &v, &is_ferretdb, e) || !mongo_find_validator(r->m, c, v, &state, e)))
         return false;
     if (r->task->apply)
-        return make_validator(r, c, state, e);
-    print_validator(r, c, state);
+        return make_validator(r, c, v, state, e);
+    print_validator(r, c, v, state);
     return true;
 }

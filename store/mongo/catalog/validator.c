@@ -135,11 +135,49 @@ bool mongo_make_validator(struct mongo_store *m, const struct mongo_collection *
     return state != VALIDATOR_DIFFERS || make(m, c, v, false, e);
 }
 
+bool mongo_settle_validation(struct mongo_store *m, enum store_validation *v, bool *is_ferretdb,
+                             struct err *e)
+{
+    bson_t reply;
+    bson_t *command = BCON_NEW("buildInfo", BCON_INT32(1));
+    bool good = mongo_read(m->client, command, &reply, e);
+    *is_ferretdb = good && bson_has_field(&reply, "ferretdb");
+    if (*is_ferretdb && *v == VALIDATION_ERROR)
+        *v = VALIDATION_WARN;
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
 struct setting {
     struct mongo_store *m;
     enum store_validation validation;
+    bool is_ferretdb;
     bool is_told;
 };
+
+/* Refuses a validator that stayed as it was, and under which the server loses updates. */
+static bool check_loses(const struct setting *s, const struct mongo_collection *c, struct err *e)
+{
+    bson_iter_t options, at;
+    bson_t reply;
+    if (!s->is_ferretdb)
+        return true;
+    bson_t *command =
+        BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name", BCON_UTF8(c->name), "}");
+    bool good = mongo_read(s->m->client, command, &reply, e);
+    bool loses = good && find_options(&reply, &options) && option_is(&options, "validationAction", "error") &&
+                 bson_iter_recurse(&options, &at) && bson_iter_find(&at, "validator");
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good &&
+           (!loses ||
+            err_set(
+                e, EX_CONFIG,
+                "%s: collection %s has a validator that refuses documents, and FerretDB loses updates under "
+                "such: set its validationAction to warn, by collMod",
+                mongo_client_name(s->m->client), c->name));
+}
 
 /* An unreachable server is an error. A refusal is not: it is logged once. */
 static bool go_on_without(struct setting *s, const struct mongo_collection *c, const struct err *e)
@@ -165,14 +203,20 @@ static bool set(void *context, const struct mongo_collection *c, struct err *e)
         return go_on_without(s, c, e);
     if (state == VALIDATOR_FOREIGN && s->validation != VALIDATION_OFF)
         log_warn("validator_differs", "collection=%s next=\"left alone\"", c->name);
-    if (state == VALIDATOR_IS_THERE || state == VALIDATOR_FOREIGN)
-        return true;
-    return mongo_make_validator(s->m, c, s->validation, state == VALIDATOR_NO_COLLECTION, e) ||
-           go_on_without(s, c, e);
+    bool good = state == VALIDATOR_IS_THERE || state == VALIDATOR_FOREIGN ||
+                mongo_make_validator(s->m, c, s->validation, state == VALIDATOR_NO_COLLECTION, e) ||
+                go_on_without(s, c, e);
+    return good && check_loses(s, c, e);
 }
 
 bool mongo_set_validators(struct mongo_store *m, enum store_validation validation, struct err *e)
 {
-    struct setting s = {m, validation, false};
+    struct setting s = {.m = m, .validation = validation};
+    if (!mongo_settle_validation(m, &s.validation, &s.is_ferretdb, e))
+        return false;
+    if (s.validation != validation)
+        log_warn("validation_warns",
+                 "server=FerretDB next=\"its validators only warn: it loses updates of several "
+                 "clients where they refuse documents\"");
     return mongo_each_collection(m, set, &s, e);
 }
