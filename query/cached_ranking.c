@@ -94,7 +94,12 @@ bool cached_ranking_series(const struct bound *b, const struct series_set *set, 
 
 void cached_ranking_learn(const struct bound *b, const struct series_set *set, const struct top *t)
 {
+    const int64_t now_ms = b->query->now_ms;
+    struct plan_tile tile;
     enum rank_by by;
+    if (!store_top_learns(b->store) || !find_period(&b->answer, &tile) || now_ms < tile.from_ms ||
+        now_ms >= tile.to_ms)
+        return; /* last year's largest series are not today's */
     if (set->kind != SERIES_ALL || !find_figure(&b->answer, &by) || by != RANK_BY_VALUE ||
         measure_has_sketch(&b->answer.report->measures[b->answer.measures[0]]))
         return;

@@ -13,7 +13,8 @@
 bool cached_ranking_series(const struct bound *b, const struct series_set *set, uint64_t limit,
                            struct top *top, struct top_total *total, struct query_stats *stats, bool *found,
                            struct err *e) MUST_CHECK;
-/* Call it after the caller scanned instead: the next question may be answered without a scan. */
+/* Call it after the caller scanned instead: if the period goes on, the next question may be answered without
+ * a scan. */
 void cached_ranking_learn(const struct bound *b, const struct series_set *set, const struct top *t);
 /* Set `total` only, of all series in [from_ms, to_ms), which may be several periods; its `longest` must be
  * set, too. */

@@ -24,7 +24,7 @@ void estimate_note_width(const struct report *r, uint32_t histograms, enum span 
         text_printf(
             out,
             "%s%s was read by %s, where its buckets are wider: its quantiles, min and max are at most "
-            "%s %% off",
+            "%s %% off, and share(...) takes the numbers in its limit's bucket as lying evenly there",
             out->len > before ? "; " : "", m->name, span_name(longest),
             off[HISTOGRAM_SCHEMA - m->layouts[longest]->schema]);
     }

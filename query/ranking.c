@@ -117,13 +117,19 @@ static bool scan_before(struct ranking *r, const struct tiles *tiles, bool all, 
     return good;
 }
 
-/* Would the period before be read in wider buckets than this one? */
-static bool is_wider(const struct ranking *r, const struct tiles *before)
+/* Would the period before be read in wider buckets than this one? Then both have those: both are scanned. */
+static bool before_is_wider(struct ranking *r)
 {
     const struct answer *a = &r->bound.answer;
     const struct measure *m = &a->report->measures[a->measures[0]];
-    const enum span longest = tiles_longest(before);
-    return longest > a->longest && measure_width(m, longest) > measure_width(m, a->longest);
+    struct tiles now = {0}, before = {0};
+    tiles_add(&now, report_cell(a->report), a->from_ms, a->to_ms);
+    const enum span longest = tiles_longest(&now);
+    const bool is_wider = r->has_before && add_before(r, &before) &&
+                          measure_width(m, tiles_longest(&before)) > measure_width(m, longest);
+    tiles_fini(&now);
+    tiles_fini(&before);
+    return is_wider;
 }
 
 /* Find the values of the period before. If its total is cached, only the series shown are scanned. */
@@ -132,10 +138,6 @@ static bool find_before(struct ranking *r, struct err *e)
     struct tiles tiles = {0};
     bool is_cached;
     r->has_before = r->has_before && add_before(r, &tiles);
-    if (r->has_before && is_wider(r, &tiles)) {
-        tiles_fini(&tiles);
-        r->has_before = false;
-    }
     if (!r->has_before)
         return true;
     r->total_before.longest = r->bound.answer.longest;
@@ -153,8 +155,9 @@ static bool rank(struct ranking *r, struct err *e)
 {
     const struct bound *b = &r->bound;
     struct query_stats stats = {0};
-    bool is_cached;
-    if (!cached_ranking_series(b, &r->match.set, b->query->top, &r->now, &r->total, &stats, &is_cached, e))
+    bool is_cached = false;
+    if (!before_is_wider(r) &&
+        !cached_ranking_series(b, &r->match.set, b->query->top, &r->now, &r->total, &stats, &is_cached, e))
         return false;
     if (is_cached) {
         r->bound.answer.longest = r->total.longest;

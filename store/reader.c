@@ -93,6 +93,11 @@ void store_top_learn(struct store *st, size_t report, size_t measure, const uint
         st->reader->learn(st, report, measure, series, count);
 }
 
+bool store_top_learns(const struct store *st)
+{
+    return st->reader->learn != NULL;
+}
+
 bool store_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
                        struct err *e)
 {

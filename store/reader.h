@@ -56,8 +56,8 @@ struct store_top {
     enum rank_by by;        /* a figure of the measure */
     enum span span;         /* length of the ranked periods */
     int64_t from_ms, to_ms; /* starts of periods */
-    /* Before to_ms: one period is asked for, if nothing is counted in it from this time on; of others,
-     * nothing is found. */
+    /* The end of the range. Before to_ms: only one period may be asked for, and it is found only if nothing
+     * is counted in it from end_ms on. */
     int64_t end_ms;
     uint64_t limit; /* number of series wanted; 0: only the total is wanted, also of minutes */
 };
@@ -220,9 +220,12 @@ bool store_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_f
  * those without; use store_scan(). */
 bool store_top(struct store *st, const struct store_top *what, top_fn *fn, void *context,
                struct top_total *total, struct scan_stats *stats, bool *found, struct err *e) MUST_CHECK;
-/* Tell the handle the largest series that a scan found by a count or sum, the largest first, at most
- * STORE_LEARN_MAX. They help store_top() to find the next answer; nothing depends on them. */
+/* Tell the handle the largest series that a scan of a period that goes on found by a count or sum, the
+ * largest first, at most STORE_LEARN_MAX. They replace those told before, and help store_top() to find the
+ * next answer; nothing depends on them. */
 void store_top_learn(struct store *st, size_t report, size_t measure, const uint32_t *series, size_t count);
+/* Does it need them? */
+bool store_top_learns(const struct store *st);
 bool store_series_find(struct store *st, size_t report, struct slice key, uint32_t *series, bool *found,
                        struct err *e) MUST_CHECK;
 /* Adds the key of a series to `key`: STORE_OTHER_KEY for `other`; EX_DATAERR: there is no such series. */

@@ -95,7 +95,7 @@ static bool note_waiting(struct jobs *j, struct err *e)
     return true;
 }
 
-/* Roll up and rank, each even if the other failed. *failed: the first job that failed. */
+/* Roll up, rank and count what waits, each even if another failed. *failed: the first job that failed. */
 static bool work(struct jobs *j, const char **failed, struct err *e)
 {
     struct store_roll what = {.quiet_ms = j->options.rollup_after_ms,
@@ -114,10 +114,13 @@ static bool work(struct jobs *j, const char **failed, struct err *e)
     if (j->store == NULL)
         return false;
     bool rolled = store_roll(j->store, &what, e);
-    bool ranked = rank_periods(j, &what, rolled ? e : &other);
+    bool good = rank_periods(j, &what, rolled ? e : &other);
     if (rolled)
-        *failed = "top";
-    return rolled && ranked && note_waiting(j, e);
+        *failed = good ? "waiting" : "top";
+    good = rolled && good;
+    if (!good && e->code == EX_UNAVAILABLE)
+        return false; /* do not wait for the server once more */
+    return note_waiting(j, good ? e : &other) && good;
 }
 
 /* A handle that lost its server is closed: its knowledge may be old. Other failures may come from one report

@@ -233,6 +233,23 @@ class Answers(LiveCase):
         self.serve()
         self.check_all()
 
+    def test_a_copy_has_no_sums(self):
+        """Where minutes have expired it gets cells of whole days or months, which say nothing of the last minute that has counts."""
+        reports = REPORTS.replace("  moments: {by: [path], layout: minute}\n", "")
+        self.define(reports, {name: MEASURES[name] for name in ("pages", "kinds", "few")})
+        self.add(self.draw(300, 50))
+        self.tallyd("import", "-q", "-c", "tallyd.yaml", "--store", "sqlite:judge.db", "a.log")
+        self.tallyd("admin", "copy", "sqlite:judge.db", self.store)
+        one = self.base["pages.top"].find_one(self.document("month"))
+        self.assertEqual((False, False), ("open" in one, "minutes" in one))
+        self.serve()
+        self.check_all()
+        self.stop()
+        self.add(self.draw(20, 50), "b.log")
+        self.count("b.log")
+        self.serve()
+        self.check_all()
+
     def test_a_period_that_is_over_has_no_sums(self):
         self.count_events(self.draw(50, 20))
         self.assertIn("open", self.base["pages.top"].find_one(self.document("day")))

@@ -148,10 +148,12 @@ class Newest(MongoCase):
 
     def test_expiry(self):
         old, new = make_log(self.dice, 60).replace(b"Jan/2026", b"Jun/2025"), make_log(self.dice, 60)
-        self.write("tallyd.yaml", b"reports:\n  pages: {by: [path], newest: 4, keep: {minute: 2d, hour: 20d, day: 40d}}\n")
+        self.write("tallyd.yaml", b"reports:\n  pages: {by: [path], newest: 4, keep: {minute: 2d, hour: 20d, day: 40d}}\n"
+                   b"jobs: {weeks: true}\n")
         self.write("a.log", old + new)
         self.count("-q", "a.log")
         self.tallyd("job", "run", "expire", "-c", "tallyd.yaml", "--store", self.store)
+        self.assertEqual((True, False), tuple(f"pages.{name}" in self.base.list_collection_names() for name in ("week", "newest.week")))
         documents = self.documents("pages")
         self.assertTrue(documents)
         self.assertGreater(min(day for _, day in documents), 1764547200000)  # 2025-12-01

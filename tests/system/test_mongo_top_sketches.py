@@ -7,14 +7,16 @@ The judge sorts numbers, and finds their buckets by integers. TALLYD_MONGO names
 is printed; TALLYD_SEED repeats a run.
 """
 
+import calendar
 import collections
 import datetime
 import fractions
 import os
+import time
 import urllib.parse
 
-from harness import EX_OK, EX_TEMPFAIL, TIMEOUT_S, dice, draw_death, dying_at, failpoints
-from mongocase import main
+from harness import EX_DATAERR, EX_OK, EX_TEMPFAIL, TIMEOUT_S, dice, draw_death, dying_at, failpoints
+from mongocase import Decimal128, main
 from test_mongo_sketches import KILLED, SketchCase, events_of, index_of, lines_of
 from test_sketches import DAY, HOUR, MILLION, iso
 
@@ -198,10 +200,10 @@ class TopCase(SketchCase):
         for question, from_document, from_scan in zip(questions, ranked, scanned):
             self.assertEqual(from_scan, from_document, question)
 
-    def serve(self):
+    def serve(self, config=CONFIG, rollup_after="1h"):
         self.write("empty.log", b"")
-        self.write("run.yaml", (CONFIG.replace("a.log", "empty.log").replace("error}", f'error, url: "{self.store}"}}') +
-                                "jobs: {rollup_after: 1h}\n").encode())
+        self.write("run.yaml", (config.replace("a.log", "empty.log").replace("error}", f'error, url: "{self.store}"}}') +
+                                f"jobs: {{rollup_after: {rollup_after}}}\n").encode())
         self.launch("-c", "run.yaml")
 
     def rows_read(self, figure, top):
@@ -281,6 +283,40 @@ class Rankings(TopCase):
         found = self.valid("pages")[f"day/202601{int(day):02}"]["measures"]
         self.assertEqual({"hits", "visitors"}, {*found})
         self.assertIn("latency", self.valid("pages")["month/202601"]["measures"])
+
+    def test_damage_of_one_period_leaves_the_others(self):
+        """Days cannot be read; hours and months are ranked all the same, and the daemon says how many periods wait."""
+        self.count_events(100)
+        document = self.base["pages.latency.month"].find_one()
+        day = next(iter(document["daily"]))
+        self.base["pages.latency.month"].update_one({"_id": document["_id"]}, {"$set": {f"daily.{day}.units": Decimal128("Infinity")}},
+                                                    bypass_document_validation=True)
+        days = self.base["pages.top"].count_documents({"_id": {"$regex": "^day/"}})
+        self.serve(rollup_after="1s")
+        self.wait_for(lambda: f"tallyd_job_periods_waiting {days}\n" in self.get("/metrics"), bool)
+        self.stop()
+        self.assertIn("damaged", self.rank("--now", status=EX_DATAERR) + self.err)
+        self.assertEqual({"day"}, {one["_id"].split("/")[0] for one in self.base["pages.top"].find() if one.get("ranked") != one["written"]})
+
+    def test_the_period_before_has_wider_buckets(self):
+        """Hours of it have expired, so both are read by day, from documents as from a scan."""
+        config = CONFIG.replace("latency: histogram(duration)", 'latency: "histogram(duration, hour=3, day=0)"', 1)
+        config = config.replace("pages: {by: [path]", "pages: {by: [path], keep: {minute: 1d, hour: 2d}", 1)
+        self.write("tallyd.yaml", config.encode())
+        today = int(time.time()) // DAY * DAY
+        self.span = today - 3 * DAY, today
+        self.count_events(300)
+        self.tallyd("job", "run", "expire", "--now", "-c", "tallyd.yaml", "--store", self.store)
+        self.rank("--now")
+        mark = calendar.timegm(self.base.reports.find_one({"_id": "pages"})["expired"]["hour"].timetuple())
+        question = "/api/v1/top?" + urllib.parse.urlencode({"report": "pages", "measure": "p90(latency)", "from": iso(mark),
+                                                            "to": iso(mark + HOUR)})
+        self.serve(config)
+        ranked = self.get(question)
+        self.base["pages.top"].update_many({}, {"$inc": {"ranked": -1000}}, bypass_document_validation=True)
+        self.assertEqual(self.get(question), ranked)
+        self.assertEqual(mark, self.span[0] + DAY)
+        self.assertIn("by day", ranked)
 
 
 class Faults(TopCase):

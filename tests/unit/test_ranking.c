@@ -170,6 +170,39 @@ static void test_random_against_a_naive_count(void **state)
     text_fini(&expected);
 }
 
+static size_t learned;
+
+static void learn(struct store *st, size_t report, size_t measure, const uint32_t *series, size_t count)
+{
+    (void)st, (void)report, (void)measure, (void)series;
+    learned += count;
+}
+
+/* A store is told the largest series of a period that goes on; those of others would displace them. */
+static void test_what_goes_on_is_learned(void **state)
+{
+    struct world *w = *state;
+    const struct store_reader_ops *own = w->store->reader;
+    struct store_reader_ops ops = *own;
+    const char *const ranges[][2] = {{"from=2015-05-20", "to=2015-05-21"},
+                                     {"from=2015-05-20", "to=now"},
+                                     {"from=2015-05-19", "to=2015-05-20"},
+                                     {"from=2015-05-20T09:30", "to=now"}};
+    const size_t expected[] = {2, 2, 0, 0};
+    struct text out = {0};
+    struct err e = {0};
+    ops.learn = learn;
+    w->store->reader = &ops;
+    for (size_t i = 0; i < COUNT_OF(ranges); i++) {
+        learned = 0;
+        if (!asking_run(&ranking, w, PARAMETERS("report=pages", ranges[i][0], ranges[i][1]), &out, &e))
+            fail_msg("%s", e.text);
+        assert_int_equal(learned, expected[i]);
+    }
+    w->store->reader = own;
+    text_fini(&out);
+}
+
 int main(void)
 {
 #define RANKING_TEST(f) cmocka_unit_test_setup_teardown(f, setup, world_teardown)
@@ -179,6 +212,7 @@ int main(void)
         RANKING_TEST(test_limits_are_cut_to_what_may_be_asked_for),
         RANKING_TEST(test_nothing_is_before_1970),
         RANKING_TEST(test_refusals),
+        RANKING_TEST(test_what_goes_on_is_learned),
         RANKING_TEST(test_random_against_a_naive_count),
     };
     int failed = 0;

@@ -21,7 +21,7 @@ static bool each_of_sketches(struct mongo_store *m, size_t report, mongo_collect
         }
         c.kind = &mongo_sketch_week;
         mongo_sketch_collection(m, report, c.sketch, span_name(SPAN_WEEK), c.name);
-        if (m->with_weeks && !fn(context, &c, e))
+        if (m->with_weeks && c.sketch < r->sketch_count && !fn(context, &c, e)) /* not of newest events */
             return false;
     }
     return true;

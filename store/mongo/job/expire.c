@@ -296,7 +296,8 @@ static bool delete_sketches(struct expiring *x, struct err *e)
     size_t count;
     for (size_t sketch = 0; sketch < mongo_sketch_count(r); sketch++) {
         const struct mongo_kind *kinds = mongo_sketch_kinds(r, sketch, &count);
-        for (size_t k = 0; k <= count && !x->expired->more; k++) {
+        const size_t all = count + (sketch < r->sketch_count); /* newest events have no weeks */
+        for (size_t k = 0; k < all && !x->expired->more; k++) {
             x->kind = k < count ? &kinds[k] : &mongo_sketch_week;
             mongo_sketch_collection(x->m, x->report, sketch, span_name(x->kind->span), x->collection);
             if (!delete_documents(x, e))

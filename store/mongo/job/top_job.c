@@ -351,12 +351,15 @@ static bool is_together(const struct ranking *r, const struct mongo_top_look *a,
     return a->span == b->span && span_floor(whole, a->start_ms) == span_floor(whole, b->start_ms);
 }
 
-/* Ranks the newest periods first: of a long history they are queried most. */
+/* Ranks the newest periods first: of a long history they are queried most. Damage of some keeps no others
+ * from being ranked: *r->e says the first. */
 static bool rank_due(struct ranking *r, const struct looks *due)
 {
     const struct report *report = &r->m->reports[r->report];
     const size_t lists = top_period_lists(report);
     size_t end = due->count;
+    bool all_good = true;
+    struct err damage;
     while (end > 0 && keep_on(r)) {
         size_t first = end - 1;
         while (first > 0 && is_together(r, &due->list[first - 1], &due->list[end - 1]) &&
@@ -368,11 +371,18 @@ static bool rank_due(struct ranking *r, const struct looks *due)
         }
         bool good = rank_periods(r);
         end_periods(r);
-        if (!good)
+        if (!good && r->e->code != EX_DATAERR)
             return false;
+        if (!good && all_good)
+            damage = *r->e;
+        all_good = all_good && good;
         end = store_roll_has_time(&r->m->store, r->what) ? first : 0;
     }
-    return end == 0 || !r->goes_on;
+    if (end > 0 && r->goes_on)
+        return false; /* keep_on() says why */
+    if (!all_good)
+        *r->e = damage;
+    return all_good;
 }
 
 /* ---- one report */

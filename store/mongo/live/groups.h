@@ -12,8 +12,9 @@
  * Group   : the low bits of the hash of a series' key (names.h), so it is the same for all writers; `other`
  *           is in group 0.
  * Whole   : if `batches` is `written`, every batch with counts of the period is in the sums. A batch that
- *           takes counts out, or has a negative sum, and a version without group sums, raise `written` alone.
- *           Then nobody uses them.
+ *           takes counts out, has a negative sum, or fills a store or report from another (admin/fill.h,
+ *           job/splice.h), whose cells may be of whole days or months where minutes have expired; and a
+ *           version without group sums, raise `written` alone. Then nobody uses them.
  * When    : batches raise `open` while the period is open by the writer's clock, and a while longer. The job
  *           that ranks a period which is over removes `open`. `minutes` stay.
  * Since   : reports that a version of format 4 began (is_decimal). Versions of format 1 may have counted

@@ -21,11 +21,12 @@ static int64_t value_of(const struct update *u, size_t cell, size_t measure)
 }
 
 /* Has the batch only counts that may be added up? A batch that takes counts out, or a negative sum, does not:
- * readers rely on values that only grow. */
+ * readers rely on values that only grow. Nor does one that fills a store: its cells may be longer than those
+ * of the report, and `until` would be too early. */
 static bool only_grows(const struct update *u, size_t cell_count)
 {
     const struct report *r = &u->m->reports[u->report];
-    bool grows = u->m->batch.taken == NULL;
+    bool grows = u->m->batch.taken == NULL && !u->m->batch.fills && u->m->writer.fills_from == 0;
     for (size_t s = 0; grows && s < r->measure_count; s++) {
         for (size_t i = 0; grows && mongo_live_sums(&r->measures[s]) && i < cell_count; i++)
             grows = value_of(u, i, s) >= 0;
