@@ -337,11 +337,36 @@ static void append_set(const struct mongo_chunk *c, size_t i, bson_t *to)
         bson_append_iter(to, NULL, -1, &at);
 }
 
-/* Leaves out documents whose sums might overflow. */
+static void refuse_array(bson_t *q, const char *path)
+{
+    BCON_APPEND(q, path, "{", "$not", "{", "$type", BCON_UTF8("array"), "}", "}");
+}
+
+/* Is it the beginning of a path before the i-th one, up to a dot? */
+static bool is_refused(const struct sums *s, size_t i, const char *parent, size_t len)
+{
+    for (size_t k = 0; k < i; k++) {
+        if (strncmp(s->path[k], parent, len) == 0 && s->path[k][len] == '.')
+            return true;
+    }
+    return false;
+}
+
+/* Leaves out documents whose sums might overflow; and those with an array where members should be, in which
+ * $set changes nothing, or each element: they go by themselves, and are refused. */
 static void add_limits(const struct sums *s, bson_t *q)
 {
-    for (size_t i = 0; i < s->paths; i++)
+    char parent[PATH_BYTES + 1];
+    refuse_array(q, "applied");
+    for (size_t i = 0; i < s->paths; i++) {
         BCON_APPEND(q, s->path[i], "{", "$not", "{", "$gte", BCON_INT64(SUM_MAX), "}", "}");
+        for (const char *dot = strchr(s->path[i], '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
+            const size_t len = (size_t)(dot - s->path[i]);
+            snprintf(parent, sizeof parent, "%.*s", (int)len, s->path[i]);
+            if (!is_refused(s, i, parent, len))
+                refuse_array(q, parent);
+        }
+    }
 }
 
 static void write_pipeline(const struct mongo_chunk *c, const size_t *which, const struct sums *s,
