@@ -338,6 +338,19 @@ class Moments(LiveCase):
             if path not in shown:
                 self.assertLessEqual(value, least, (span, path))
 
+    def test_validators_of_ferretdb_only_warn(self):
+        """FerretDB loses updates of two writers under validators that refuse. So tallyd asks for none, nor counts where others do."""
+        is_ferretdb = "ferretdb" in self.base.client.server_info()
+        self.count_events(self.draw(20, 5))  # its configuration asks for errors
+        found = {one["options"].get("validationAction") for one in self.base.list_collections()
+                 if one["name"].startswith("pages.") and "validator" in one.get("options", {})}
+        self.assertEqual({"warn" if is_ferretdb else "error"}, found)
+        if is_ferretdb:
+            other = {"$jsonSchema": {"properties": {"hits": {"bsonType": "long"}}}}
+            self.base.command("collMod", "pages.day", validator=other, validationAction="error", validationLevel="moderate")
+            self.add(self.draw(20, 5))
+            self.assertIn("loses updates", self.begin("a.log").communicate(timeout=TIMEOUT_S)[1].decode())
+
     def test_two_writers_that_die_anywhere(self):
         self.count_events(self.draw(100, 50))
         self.serve()
