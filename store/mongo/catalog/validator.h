@@ -7,8 +7,8 @@
 
 /* FOREIGN: somebody else's, which is left alone. */
 enum mongo_validator { VALIDATOR_IS_THERE, VALIDATOR_NO_COLLECTION, VALIDATOR_DIFFERS, VALIDATOR_FOREIGN };
-/* FerretDB loses updates of several clients, without a word, where a validator refuses documents: at least up to
- * 2.7, by updates of many documents. So its validators only warn: *v becomes VALIDATION_WARN. */
+/* FerretDB loses updates of several clients, without a word, where a validator refuses documents: at least
+ * up to 2.7, by updates of many documents. So its validators only warn: *v becomes VALIDATION_WARN. */
 bool mongo_settle_validation(struct mongo_store *m, enum store_validation *v, bool *is_ferretdb,
                              struct err *e) MUST_CHECK;
 /* Sets all validators, at start. EX_CONFIG: one that loses updates stays. */
