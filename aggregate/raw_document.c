@@ -294,7 +294,8 @@ void raw_document_add(struct text *out, const struct raw *r, struct slice prefix
 void raw_document_name(enum field f, char *name)
 {
     char buf[NAME_ROOM_BYTES];
-    strcpy(name, name_of(f, buf));
+    const char *found = name_of(f, buf);
+    memcpy(name, found, strlen(found) + 1);
 }
 
 void raw_document_prefix(struct text *out, const char *source, const char *partition)

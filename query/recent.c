@@ -153,8 +153,9 @@ static struct slice members_of(const struct hit *hit, struct slice *place)
     struct slice members = bson_members(hit->document);
     struct bson_member m;
     int64_t at_ms;
-    bool good = bson_member_next(&members, &m) && bson_member_next(&members, &m) &&
-                recent_key(hit->document, &at_ms, place);
+    bool good = recent_key(hit->document, &at_ms, place);
+    for (int i = 0; i < 2; i++)
+        good = bson_member_next(&members, &m) && good;
     ASSERT(good); /* take_packed() has seen it */
     return members;
 }

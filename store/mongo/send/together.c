@@ -441,6 +441,7 @@ static void write_shape(struct writing *w, const struct item *items, size_t from
     const bool pipelines = w->pipelines && items[from].shape != 0;
     for (size_t to; from < end; from = to) {
         to = end_of_alike(w->chunk, items, from, end);
+        ASSERT(to > from);
         bool together = to - from >= TOGETHER_ALIKE_MIN;
         for (size_t i = from; i < to; i++) {
             if (together)
