@@ -441,16 +441,16 @@ static void write_shape(struct writing *w, const struct item *items, size_t from
     const bool pipelines = w->pipelines && items[from].shape != 0;
     for (size_t to; from < end; from = to) {
         to = end_of_alike(w->chunk, items, from, end);
-        ASSERT(to > from);
         bool together = to - from >= TOGETHER_ALIKE_MIN;
+        size_t alikes = 0;
         for (size_t i = from; i < to; i++) {
             if (together)
-                alike[i - from] = items[i].index;
+                alike[alikes++] = items[i].index;
             else
                 rest[n++] = items[i].index;
         }
         if (together)
-            write_alike(w, alike, to - from);
+            write_alike(w, alike, alikes);
     }
     write_rest(w, rest, n, pipelines);
 }
