@@ -218,7 +218,7 @@ static void test_they_are_shorter(void **state)
     } cases[] = {{SKETCH_HISTOGRAM, 1, 67},    {SKETCH_HISTOGRAM, 7, 62},  {SKETCH_HISTOGRAM, 400, 45},
                  {SKETCH_HISTOGRAM, 5000, 60}, {SKETCH_DISTINCT, 1, 75},   {SKETCH_DISTINCT, 7, 75},
                  {SKETCH_DISTINCT, 400, 72},   {SKETCH_DISTINCT, 701, 35}, {SKETCH_DISTINCT, 4000, 45},
-                 {SKETCH_DISTINCT, 300000, 65}};
+                 {SKETCH_DISTINCT, 300000, 72}};
     struct dice d = dice_new("shorter");
     (void)state;
     for (size_t c = 0; c < COUNT_OF(cases); c++) {
