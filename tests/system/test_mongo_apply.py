@@ -9,7 +9,7 @@ import collections
 import signal
 from decimal import Decimal
 
-from harness import EX_DATAERR, EX_IOERR, EX_OK, TIMEOUT_S, DaemonCase, dice, dying_at
+from harness import EX_CONFIG, EX_DATAERR, EX_IOERR, EX_OK, TIMEOUT_S, DaemonCase, dice, dying_at
 from mongocase import (AGENT, CONFIG, EX_UNAVAILABLE, FIRST_DAY, KINDS, LENGTHS, LINE, LINES_A_BATCH, LOGGED, MEMBERS,
                        SHORT, SIGNS, SPANS, Int64, MongoCase, add_up, main, proxy, recount)
 
@@ -143,7 +143,12 @@ class Alike(MongoCase):
         lines = self.lines(1, batches=1, agent="x")
         self.base.create_collection("pages.day")  # FerretDB forgets a validator that comes with it
         self.base.command("collMod", "pages.day", validator={"metadata.path": {"$ne": "/page-3.html"}})
-        self.refuse(lines, "(121|525074461)", self.hits(lines))
+        if "ferretdb" in self.base.client.server_info():  # no writer begins: FerretDB loses updates under such a validator
+            self.write("a.log", lines)
+            self.count("a.log", status=EX_CONFIG)
+            self.assertIn("FerretDB loses updates", self.err)
+        else:
+            self.refuse(lines, "121", self.hits(lines))
         self.base.command("collMod", "pages.day", validator={})
         self.finish("a.log")
         self.check_hits(lines)

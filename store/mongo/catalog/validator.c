@@ -159,7 +159,7 @@ struct setting {
 /* Refuses a validator that stayed as it was, and under which the server loses updates. */
 static bool check_loses(const struct setting *s, const struct mongo_collection *c, struct err *e)
 {
-    bson_iter_t options, at;
+    bson_iter_t options, at, member;
     bson_t reply;
     if (!s->is_ferretdb)
         return true;
@@ -167,7 +167,8 @@ static bool check_loses(const struct setting *s, const struct mongo_collection *
         BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name", BCON_UTF8(c->name), "}");
     bool good = mongo_read(s->m->client, command, &reply, e);
     bool loses = good && find_options(&reply, &options) && option_is(&options, "validationAction", "error") &&
-                 bson_iter_recurse(&options, &at) && bson_iter_find(&at, "validator");
+                 bson_iter_recurse(&options, &at) && bson_iter_find(&at, "validator") &&
+                 BSON_ITER_HOLDS_DOCUMENT(&at) && bson_iter_recurse(&at, &member) && bson_iter_next(&member);
     bson_destroy(&reply);
     bson_destroy(command);
     return good &&
