@@ -19,17 +19,30 @@ FIELDS = """(() => {
     return texts;
 })()"""
 
-# At points all over the heatmap: what it tells of the field there, and whether it is painted.
+# In the middle of each field of the heatmap: what the page tells of it, and whether it is painted.
+# Fields may be 5 pixels wide and share the pixels of their edges.
 POINTS = """(() => {
-    const heatmap = document.getElementById("heatmap"), canvas = heatmap.firstElementChild, points = [];
+    const heatmap = document.getElementById("heatmap"), canvas = heatmap.firstElementChild;
     const box = heatmap.getBoundingClientRect();
-    for (let x = 2; x < box.width; x += 5) for (let y = 2; y < box.height; y += 3) {
+    const textAt = (x, y) => {
         heatmap.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + x, clientY: box.top + y }));
-        points.push([x, y, document.getElementById("heatmap-readout").textContent]);
-    }
+        return document.getElementById("heatmap-readout").textContent;
+    };
+    const middles = (labels) => labels.flatMap((label, from) => {  // of each run of the same label, but one that the box cuts
+        if (label === null || label === labels[from - 1]) return [];
+        const length = labels.slice(from).findIndex((other) => other !== label);
+        return length < 0 ? [] : [from + Math.floor(length / 2)];
+    });
+    const line = (length, label, at) => middles(Array.from({ length }, (_, i) => {
+        const text = at(i);
+        return text.startsWith("Most") ? null : label(text);
+    }));
+    const columns = line(Math.floor(box.width), (text) => text.split(", ")[0], (x) => textAt(x, 2));
+    const rows = line(Math.floor(box.height), (text) => text.slice(0, text.lastIndexOf(": ")), (y) => textAt(columns.at(-2), y));
+    const points = columns.slice(1, -1).flatMap((x) => rows.map((y) => [x, y, textAt(x, y)]));
     heatmap.dispatchEvent(new PointerEvent("pointerleave", { pointerType: "mouse" }));
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-    return points.filter(([, , text]) => !text.startsWith("Most")).map(([x, y, text]) => [text, data[4 * (y * canvas.width + x) + 3] > 0]);
+    return points.map(([x, y, text]) => [text, data[4 * (y * canvas.width + x) + 3] > 0]);
 })()"""
 
 # Which of the colours the chart has.
