@@ -67,16 +67,11 @@ static bool check_ranked(const struct bound *b, struct err *e)
 static bool bind_filters(struct bound *b, struct err *e)
 {
     const struct report *r = b->answer.report;
-    const char *names[REPORT_DIMENSIONS_MAX + 1] = {0};
-    for (size_t d = 0; d < r->dimension_count; d++)
-        names[d] = r->dimensions[d].name;
     for (size_t i = 0; i < b->query->filter_count; i++) {
         const struct query_filter *f = &b->query->filters[i];
         int d = report_find_dimension(r, f->dimension);
-        if (d < 0) {
-            unknown_name(e, "dimension", f->dimension, names);
-            return err_prefix(e, "report %s", r->name);
-        }
+        if (d < 0)
+            return unknown_dimension(e, r, f->dimension);
         if (b->wanted.values[d].ptr != NULL)
             return err_set(e, EX_USAGE, "filter: %s is given twice", r->dimensions[d].name);
         b->wanted.values[d] = f->value;

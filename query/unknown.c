@@ -15,3 +15,12 @@ bool unknown_name(struct err *e, const char *what, struct slice given, const cha
     text_fini(&list);
     return false;
 }
+
+bool unknown_dimension(struct err *e, const struct report *r, struct slice given)
+{
+    const char *names[REPORT_DIMENSIONS_MAX + 1] = {0};
+    for (size_t d = 0; d < r->dimension_count; d++)
+        names[d] = r->dimensions[d].name;
+    unknown_name(e, "dimension", given, names);
+    return err_prefix(e, "report %s", r->name);
+}

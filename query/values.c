@@ -29,15 +29,9 @@ bool values_set(struct query *q, struct slice name, struct slice value, struct e
 
 static bool find_dimension(const struct report *r, struct slice name, size_t *dimension, struct err *e)
 {
-    const char *names[REPORT_DIMENSIONS_MAX + 1] = {0};
     int found = name.ptr == NULL && r->dimension_count == 1 ? 0 : report_find_dimension(r, name);
-    for (size_t d = 0; d < r->dimension_count; d++)
-        names[d] = r->dimensions[d].name;
     *dimension = (size_t)found;
-    if (found >= 0)
-        return true;
-    unknown_name(e, "dimension", name, names);
-    return err_prefix(e, "report %s", r->name);
+    return found >= 0 || unknown_dimension(e, r, name);
 }
 
 static bool write_value(void *context, struct slice value)

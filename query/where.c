@@ -5,19 +5,6 @@
 #include "ingest/decimal.h"
 #include "query/unknown.h"
 
-static bool find_dimension(struct where *w, const struct report *r, struct slice name, struct err *e)
-{
-    const char *names[REPORT_DIMENSIONS_MAX + 1] = {0};
-    int found = report_find_dimension(r, name);
-    w->dimension = (size_t)found;
-    if (found >= 0)
-        return true;
-    for (size_t d = 0; d < r->dimension_count; d++)
-        names[d] = r->dimensions[d].name;
-    unknown_name(e, "dimension", name, names);
-    return err_prefix(e, "report %s", r->name);
-}
-
 bool where_parse(struct where *w, const struct report *r, struct slice condition, struct err *e)
 {
     char quoted[SUGGEST_QUOTE_BYTES];
@@ -27,8 +14,10 @@ bool where_parse(struct where *w, const struct report *r, struct slice condition
                        "where: found %s, expected a dimension, one of = != < <= > >=, and a value: "
                        "path=/blog/*|/news/*, status>=500",
                        suggest_quote(condition, quoted));
-    if (!find_dimension(w, r, name, e))
-        return false;
+    const int found = report_find_dimension(r, name);
+    if (found < 0)
+        return unknown_dimension(e, r, name);
+    w->dimension = (size_t)found;
     return w->op == OP_EQ || w->op == OP_NE || decimal_parse(w->text, &w->number) == DECIMAL_OK ||
            err_set(e, EX_USAGE, "where: found %s, expected a number after < <= > >=: status>=500",
                    suggest_quote(condition, quoted));
