@@ -92,6 +92,27 @@ bool bson_member_is_text(const struct bson_member *m)
     return m->type == OF_TEXT;
 }
 
+static bool is_whole(struct slice document, int depth)
+{
+    struct slice members = bson_members(document);
+    struct bson_member m;
+    if (depth > DEPTH_MAX || document.len <= sizeof(uint32_t) || int_at(document.ptr) != document.len ||
+        slice_end(document)[-1] != '\0')
+        return false;
+    while (bson_member_next(&members, &m)) {
+        if (m.type == OF_TEXT
+                ? *slice_end(m.value) != '\0'
+                : (m.type == OF_DOCUMENT || m.type == OF_ARRAY) && !is_whole(m.value, depth + 1))
+            return false;
+    }
+    return members.len == 0;
+}
+
+bool bson_is_whole(struct slice document)
+{
+    return is_whole(document, 0);
+}
+
 static void add_double(const char *p, struct text *out)
 {
     const uint64_t bits = (uint64_t)long_at(p);

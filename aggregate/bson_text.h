@@ -23,3 +23,5 @@ bool bson_member_next(struct slice *members, struct bson_member *m) MUST_CHECK;
 void bson_member_json(const struct bson_member *m, struct text *out);
 /* Is it a text? */
 bool bson_member_is_text(const struct bson_member *m);
+/* Do all members decode to the document's end, and those of documents and arrays in it? */
+bool bson_is_whole(struct slice document) MUST_CHECK;

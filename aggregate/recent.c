@@ -1,5 +1,6 @@
 #include "aggregate/recent.h"
 
+#include "aggregate/bson_text.h"
 #include "base/order.h"
 #include "base/varint.h"
 
@@ -181,4 +182,17 @@ bool recent_merge(struct recent *to, struct arena *arena, struct slice packed)
         before = document;
     }
     return packed.len == 0;
+}
+
+bool recent_is_whole(struct slice packed)
+{
+    struct slice document, before = {NULL, 0};
+    const uint32_t limit = recent_begin(&packed);
+    uint32_t count = 0;
+    for (; recent_next(&packed, &document); before = document) {
+        if (++count > limit || !bson_is_whole(document) ||
+            (before.ptr != NULL && recent_compare(document, before) >= 0))
+            return false;
+    }
+    return count > 0 && packed.len == 0;
 }

@@ -52,6 +52,9 @@ void recent_add_all(struct recent *n, struct arena *arena, const struct recent *
 void recent_pack(const struct recent *n, struct text *out);
 bool recent_merge(struct recent *to, struct arena *arena, struct slice packed);
 
+/* Does every byte of packed events decode, also those of their members? Merging looks only at lengths, times
+ * and places. */
+bool recent_is_whole(struct slice packed) MUST_CHECK;
 /* Takes the next event off packed ones, the newest first. Pre: *packed begins behind N: recent_begin().
  * False: there is none, or the bytes are damaged; *packed is empty only if there is none. */
 bool recent_next(struct slice *packed, struct slice *document) MUST_CHECK;

@@ -77,7 +77,8 @@ static bool take_packed(void *context, uint32_t series, int64_t day_ms, size_t s
     bool good = limit > 0, goes_on = good;
     (void)day_ms, (void)sketch;
     while (goes_on && recent_next(&packed, &hit.document)) {
-        good = ++count <= limit && recent_key(hit.document, &hit.at_ms, &place);
+        good =
+            ++count <= limit && recent_key(hit.document, &hit.at_ms, &place) && bson_is_whole(hit.document);
         goes_on = good && hit.at_ms >= k->b.query->from_ms && take_event(k, &hit);
     }
     return (good && (!goes_on || packed.len == 0)) ||

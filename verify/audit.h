@@ -10,7 +10,7 @@
  *          It also equals its copies elsewhere in the store (store_copy()). Every series is a known one.
  *          Sketches (aggregate/sketch.h) are merged and compared by their packed bytes.
  * Newest : a series keeps as many newest events (aggregate/recent.h) as it counts on a day, up to the limit,
- *          each once, in order, and of that day.
+ *          each once, in order, of that day, and with members that decode.
  * Memory : about cells_max cells at a time, and AUDIT_SKETCH_BYTES of packed sketches for each: a range that
  *          has more is read again in pieces.
  * Beside : daemons may count meanwhile. An embedded store is read from one snapshot. On a server, a step that

@@ -1,4 +1,5 @@
 /* Compares the newest events of each series and day with the count of that day. */
+#include "aggregate/bson_text.h"
 #include "verify/audit.h"
 #include "verify/recount.h"
 
@@ -53,20 +54,26 @@ static bool take_events(void *context, uint32_t series, int64_t day_ms, size_t s
     (void)sketch, (void)e;
     for (; recent_next(&packed, &document); before = document, count++) {
         wrong += !recent_key(document, &at_ms, &place) || span_floor(SPAN_DAY, at_ms) != day_ms ||
-                 (before.ptr != NULL && recent_compare(document, before) >= 0);
+                 !bson_is_whole(document) || (before.ptr != NULL && recent_compare(document, before) >= 0);
     }
     d->a->compared++;
     if (wrong > 0 || packed.len > 0 || count > limit)
         tell(d, series, day_ms, "out of order, of other days or damaged:", count, wrong + (packed.len > 0));
-    recount_cells_get(&d->kept, series, day_ms)->columns[0] = (int64_t)count;
+    if (d->count >= 0)
+        recount_cells_get(&d->kept, series, day_ms)->columns[0] = (int64_t)count;
     return true;
 }
 
-/* A series has as many newest events as it counts on the day, up to the limit. */
+/* A series has as many newest events as it counts on the day, up to the limit; and none on other days. */
 static void compare_counts(struct days *d)
 {
     const struct report *r = &d->a->store->reports[d->report];
-    for (size_t i = 0; d->count >= 0 && i <= d->cells.mask; i++) {
+    for (size_t i = 0; i <= d->kept.mask; i++) {
+        const struct recount_cell *kept = recount_cells_at(&d->kept, i);
+        if (kept->bucket_ms >= 0 && recount_cells_find(&d->cells, kept->series, kept->bucket_ms) == NULL)
+            tell(d, kept->series, kept->bucket_ms, "but by its count", (uint64_t)kept->columns[0], 0);
+    }
+    for (size_t i = 0; i <= d->cells.mask; i++) {
         const struct recount_cell *c = recount_cells_at(&d->cells, i);
         if (c->bucket_ms < 0)
             continue;
@@ -92,15 +99,16 @@ static bool compare_days(struct days *d, int64_t from_ms, int64_t to_ms, struct 
                         .series = {.kind = SERIES_ALL},
                         .rows_max = UINT64_MAX,
                         .measures = d->count >= 0 ? (uint32_t)1 << d->count : 0};
+    const bool has_count = d->count >= 0; /* else the events are looked at by themselves */
     recount_cells_init(&d->cells, 1, r->column_count);
     recount_cells_init(&d->kept, 2, 1);
     d->is_one = to_ms - from_ms <= DAY_MS;
     d->is_too_much = false;
-    bool good = store_scan(d->a->store, &scan, take_day, d, &stats, e);
+    bool good = !has_count || store_scan(d->a->store, &scan, take_day, d, &stats, e);
     scan.sketch = take_events;
     if (good && !d->is_too_much)
         good = store_recent(d->a->store, &scan, d, &stats, e);
-    if (good && !d->is_too_much)
+    if (good && has_count && !d->is_too_much)
         compare_counts(d);
     recount_cells_fini(&d->cells);
     recount_cells_fini(&d->kept);

@@ -375,9 +375,9 @@ static void say_missing(const struct comparison *c, const struct verify_missing 
         fprintf(c->v->out, "its %ss are all equal\n", span_name(c->resolution));
 }
 
-static bool compare_resolution_once(struct verify *v, size_t report, enum span resolution,
-                                    const struct kept_times *kept, const uint32_t *number_of,
-                                    uint32_t number_count, struct err *e)
+static bool compare_resolution(struct verify *v, size_t report, enum span resolution,
+                               const struct kept_times *kept, const uint32_t *number_of,
+                               uint32_t number_count, struct err *e)
 {
     const struct verify_missing *missing = &v->missing[report];
     struct scan_stats stats = {0};
@@ -421,25 +421,18 @@ static bool compare_resolution_once(struct verify *v, size_t report, enum span r
     return good;
 }
 
-/* Compare a resolution. Watermarks may move meanwhile, while a daemon counts: then repeat from their new
- * times. */
-static bool compare_resolution(struct verify *v, size_t report, enum span resolution,
-                               const struct kept_times *kept, const uint32_t *number_of,
-                               uint32_t number_count, struct err *e)
+/* Compare a resolution; SPAN_COUNT: the newest events. Watermarks may move meanwhile, while a daemon counts:
+ * then repeat from their new times. */
+static bool compare(struct verify *v, size_t report, enum span resolution, const struct kept_times *kept,
+                    const uint32_t *number_of, uint32_t number_count, struct err *e)
 {
-    bool good = compare_resolution_once(v, report, resolution, kept, number_of, number_count, e);
-    for (int again = 0; !good && e->retryable && again < AGAIN_MAX; again++)
-        good = compare_resolution_once(v, report, resolution, kept, number_of, number_count, e);
-    return good;
-}
-
-/* As compare_resolution(), the newest events. */
-static bool compare_recent(struct verify *v, size_t report, const struct kept_times *kept,
-                           const uint32_t *number_of, uint32_t number_count, struct err *e)
-{
-    bool good = verify_recent(v, report, kept, number_of, number_count, e);
-    for (int again = 0; !good && e->retryable && again < AGAIN_MAX; again++)
-        good = verify_recent(v, report, kept, number_of, number_count, e);
+    bool good, is_over = false;
+    for (int again = 0; !is_over; again++) {
+        good = resolution == SPAN_COUNT
+                   ? verify_recent(v, report, kept, number_of, number_count, e)
+                   : compare_resolution(v, report, resolution, kept, number_of, number_count, e);
+        is_over = good || !e->retryable || again == AGAIN_MAX;
+    }
     return good;
 }
 
@@ -512,9 +505,8 @@ static bool verify_report(struct verify *v, size_t report, const struct kept_tim
     n.number_of[n.count++] = OTHER;
     bool good = store_series_each(v->store, report, note_series, &n, e);
     say_kept(v, kept);
-    for (enum span resolution = report_cell(recount->report); good && resolution < SPAN_COUNT; resolution++)
-        good = compare_resolution(v, report, resolution, kept, n.number_of, (uint32_t)n.count, e);
-    good = good && compare_recent(v, report, kept, n.number_of, (uint32_t)n.count, e);
+    for (enum span resolution = report_cell(recount->report); good && resolution <= SPAN_COUNT; resolution++)
+        good = compare(v, report, resolution, kept, n.number_of, (uint32_t)n.count, e);
     free(n.number_of);
     free(n.seen);
     return good;

@@ -6,7 +6,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* A report's newest events. */
+/* A series and a day; the series by its number in the recount. */
+struct place {
+    uint32_t series;
+    int64_t day_ms;
+};
+
+/* A report's newest events. What a scan finds is told once the scan is whole: one that fails is repeated. */
 struct comparison {
     struct verify *v;
     const struct recount *recount;
@@ -18,6 +24,9 @@ struct comparison {
     size_t other_count, other_capacity;
     size_t found;      /* events of the recount that were compared */
     uint64_t unjudged; /* series and days beside events of `other` */
+    uint64_t compared;
+    struct place *differ; /* series and days whose events are not those of the recount */
+    size_t differ_count, differ_capacity;
     int64_t from_ms;
 };
 
@@ -33,22 +42,25 @@ static bool note_other(void *context, uint32_t series, int64_t day_ms, size_t sk
                        struct err *e)
 {
     struct comparison *c = context;
-    (void)sketch, (void)packed, (void)e;
-    if (series != STORE_SERIES_OTHER)
-        return true;
+    (void)series, (void)sketch, (void)packed, (void)e;
     c->other_days = xgrow(c->other_days, &c->other_capacity, c->other_count + 1, sizeof *c->other_days);
     c->other_days[c->other_count++] = day_ms;
     return true;
 }
 
-static void say(const struct comparison *c, uint32_t series, int64_t day_ms, const char *what)
+static void say_differences(const struct comparison *c)
 {
     char iso[CIVIL_ISO_BYTES], shown[SHOW_BYTES];
-    show_into(shown, sizeof shown,
-              series < c->recount->series_count ? c->recount->key_of[series] : slice_text("(unknown)"));
-    if (verify_differs(c->v))
-        fprintf(c->v->out, "%s \"%s\" newest events of %s: %s\n", c->recount->report->name, shown,
-                civil_iso(day_ms, iso), what);
+    for (size_t i = 0; i < c->differ_count; i++) {
+        const struct place *p = &c->differ[i];
+        show_into(shown, sizeof shown,
+                  p->series < c->recount->series_count ? c->recount->key_of[p->series]
+                                                       : slice_text("(unknown)"));
+        if (verify_differs(c->v))
+            fprintf(c->v->out,
+                    "%s \"%s\" newest events of %s: stored ones are not those that were recounted\n",
+                    c->recount->report->name, shown, civil_iso(p->day_ms, iso));
+    }
 }
 
 /* Are the packed events those of the recount, or newer ones beside them if some may be gone? */
@@ -80,14 +92,16 @@ static bool compare_day(void *context, uint32_t series, int64_t day_ms, size_t s
     const struct recent_seen *seen = recent_list_find(&c->recount->recent, number, day_ms, &count);
     if (kept_has(c->kept, SPAN_DAY, day_ms))
         return true;
-    c->v->compared++;
+    c->compared++;
     if (has_other(c, day_ms)) {
         c->unjudged++;
         return true;
     }
     c->found += count;
-    if (!are_equal(c, packed, seen, count))
-        say(c, number, day_ms, "stored ones are not those that were recounted");
+    if (are_equal(c, packed, seen, count))
+        return true;
+    c->differ = xgrow(c->differ, &c->differ_capacity, c->differ_count + 1, sizeof *c->differ);
+    c->differ[c->differ_count++] = (struct place){number, day_ms};
     return true;
 }
 
@@ -127,19 +141,24 @@ bool verify_recent(struct verify *v, size_t report, const struct kept_times *kep
                         .resolution = SPAN_DAY,
                         .from_ms = c.from_ms,
                         .to_ms = span_floor(SPAN_DAY, CIVIL_END_MS),
-                        .series = {.kind = SERIES_ALL},
+                        .series = {.kind = SERIES_ONE, .one = STORE_SERIES_OTHER},
                         .rows_max = UINT64_MAX,
                         .sketch = note_other};
     bool good = store_recent(v->store, &scan, &c, &stats, e);
+    scan.series = (struct series_set){.kind = SERIES_ALL};
     scan.sketch = compare_day;
     good = good && store_recent(v->store, &scan, &c, &stats, e);
-    if (good)
+    if (good) {
+        v->compared += c.compared;
+        say_differences(&c);
         find_missing(&c);
+    }
     if (good && c.unjudged > 0)
         fprintf(v->out,
                 "%s: not judged: newest events of %" PRIu64 " series and days beside some of " STORE_OTHER_KEY
                 "\n",
                 c.recount->report->name, c.unjudged);
     free(c.other_days);
+    free(c.differ);
     return good;
 }

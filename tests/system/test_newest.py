@@ -28,6 +28,15 @@ reports:
 KILLED = -9
 
 
+def with_damaged_members(body):
+    """Packed events whose lengths, times and places are right: the first one's third member has no type, or ends elsewhere."""
+    place = 1 + 4 + len(b"\x09time\0") + 8 + len(b"\x02at\0")  # the length of the text in it
+    third = place + 4 + int.from_bytes(body[place:place + 4], "little")
+    length = third + 1 + len(b"host\0")
+    yield body[:third] + b"\x7f" + body[third + 1:]
+    yield body[:length] + bytes([body[length] + 1]) + body[length + 1:]
+
+
 class Newest(DaemonCase):
     def setUp(self):
         super().setUp()
@@ -200,7 +209,8 @@ class Newest(DaemonCase):
             (number,), = base.execute("SELECT id FROM report WHERE name = 'pages'").fetchall()
             (at, body), = base.execute(f"SELECT at, body FROM recent_{number} ORDER BY at LIMIT 1").fetchall()
             length = int.from_bytes(body[1:5], "little")
-            for bad in (body[:1] + body[1 + length:], body[:1] + body[1 + length:1 + 2 * length] + body[1:1 + length], b"\x07\x01", None):
+            for bad in (body[:1] + body[1 + length:], body[:1] + body[1 + length:1 + 2 * length] + body[1:1 + length], b"\x07\x01",
+                        *with_damaged_members(body), None):
                 if bad is None:
                     base.execute(f"DELETE FROM recent_{number} WHERE at = ?", (at,))
                 else:
@@ -210,6 +220,9 @@ class Newest(DaemonCase):
                     with self.subTest(bad=bad and len(bad), arguments=arguments):
                         out = self.run_on(*arguments, status=1)
                         self.assertIn("newest events", out + self.err)
+            base.execute(f"INSERT INTO recent_{number} VALUES (?, ?), (?, ?)", (at, body, at + (9 << 26), body))
+            self.assertIn("7 newest events, but by its count 0\n", self.run_on("verify", "--store-only", status=1))
+            self.assertEqual(1, self.run_on("verify", "a.log", status=1).count("stored ones are not those that were recounted"))
 
     def test_a_query_finds_damage(self):
         self.write("a.log", make_log(self.dice, 300))
@@ -217,7 +230,7 @@ class Newest(DaemonCase):
         with contextlib.closing(sqlite3.connect(self.path("tallyd.db"), isolation_level=None)) as base:
             (number,), = base.execute("SELECT id FROM report WHERE name = 'site'").fetchall()
             (at, body), = base.execute(f"SELECT at, body FROM recent_{number} ORDER BY at DESC LIMIT 1").fetchall()
-            for bad in b"\0" + body[1:], b"\1" + body[1:], body[:-1], b"":
+            for bad in b"\0" + body[1:], b"\1" + body[1:], body[:-1], b"", *with_damaged_members(body):
                 with self.subTest(bad=bad[:1], length=len(bad)):
                     base.execute(f"UPDATE recent_{number} SET body = ? WHERE at = ?", (bad, at))
                     self.run_on("query", "site", "--newest", "20", status=EX_DATAERR)

@@ -111,7 +111,7 @@ static void test_damage(void **state)
     struct recent_room document = {.odd = {0}};
     struct text packed = {0}, again = {0};
     struct arena arena;
-    int refused = 0;
+    int refused = 0, told = 0;
     (void)state;
     for (int round = 0; round < 2000; round++) {
         struct recent whole = {0}, damaged = {0}, sound = {0};
@@ -120,10 +120,14 @@ static void test_damage(void **state)
             recent_add(&whole, &arena, 3, document_of(&document, 1000 * i, 0, i, "192.0.2.1"));
         text_clear(&packed);
         recent_pack(&whole, &packed);
+        assert_true(recent_is_whole(text_slice(&packed)));
         packed.ptr[dice_roll(&d, (int64_t)packed.len)] ^= (char)(1 << dice_roll(&d, 8));
         const size_t len = round % 4 == 0 ? (size_t)dice_roll(&d, (int64_t)packed.len + 1) : packed.len;
         char *exact = xstrndup(packed.ptr, len); /* an address sanitizer sees each byte beyond it */
+        const bool is_whole = recent_is_whole(slice_of(exact, len));
+        told += !is_whole;
         if (!recent_merge(&damaged, &arena, slice_of(exact, len))) {
+            assert_false(is_whole && len > 0);
             refused++;
         } else {
             text_clear(&again);
@@ -135,6 +139,7 @@ static void test_damage(void **state)
         arena_fini(&arena);
     }
     assert_true(refused > 200);
+    assert_true(told > refused + 100); /* merging does not look at members */
     recent_room_fini(&document);
     text_fini(&packed);
     text_fini(&again);
@@ -241,6 +246,26 @@ static void test_a_wide_histogram_is_left_out(void **state)
 }
 
 /* Beyond RECORD_ELEMENT_BITS, events of a record share a place: stores and the recount keep one of them. */
+/* The lengths of documents that are in a document must fit, too. */
+static void test_documents_within(void **state)
+{
+    char bytes[] = "\x10\0\0\0\x03"
+                   "d\0"
+                   "\x08\0\0\0\x0A"
+                   "a\0\0"; /* {d: {a: null}} but for its last NUL */
+    (void)state;
+    assert_true(bson_is_whole(slice_of(bytes, sizeof bytes)));
+    for (size_t len = 0; len < sizeof bytes; len++)
+        assert_false(bson_is_whole(slice_of(bytes, len)));
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        if (bytes[i] == 'd' || bytes[i] == 'a' || bytes[i] == 0x03)
+            continue; /* other names; an array */
+        bytes[i]++;
+        assert_false(bson_is_whole(slice_of(bytes, sizeof bytes)));
+        bytes[i]--;
+    }
+}
+
 static void test_the_recount_keeps_one_of_a_place(void **state)
 {
     const struct recount_origin of = {.source = "kafka:t", .partition = "0"};
@@ -267,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_parts_merge_in_any_order),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_documents_within),
         cmocka_unit_test(test_a_wide_histogram_is_left_out),
         cmocka_unit_test(test_the_recount_keeps_one_of_a_place),
     };
