@@ -63,8 +63,7 @@ bool condition_split(struct slice text, struct slice *name, enum condition_op *o
     return false;
 }
 
-/* Parses "-12.5"; only numbers that EVENT_SCALE represents exactly. */
-static bool parse_decimal(struct slice text, int64_t *number)
+bool condition_number(struct slice text, int64_t *number)
 {
     for (size_t i = 0; i < text.len; i++) {
         if (text.ptr[i] == 'e' || text.ptr[i] == 'E' || (text.ptr[i] == '.' && text.len - i - 1 > 6))
@@ -86,7 +85,7 @@ static bool parse_number(struct condition *c, struct slice operand, struct err *
         return decimal_integer(operand, EVENT_NUMBER_MAX, &c->number) ||
                err_set(e, EX_CONFIG, "found %s after %s, expected a number from 0 to %" PRId64,
                        suggest_quote(operand, quote), op_texts[c->op], EVENT_NUMBER_MAX);
-    return parse_decimal(operand, &c->number) ||
+    return condition_number(operand, &c->number) ||
            err_set(
                e, EX_CONFIG,
                "found %s after %s, expected a number such as -95.5, with at most 6 digits after the point, "

@@ -33,6 +33,8 @@ struct condition {
 
 /* Split at the first operator; longer operators win over their beginnings. False: there is none. */
 bool condition_split(struct slice text, struct slice *name, enum condition_op *op, struct slice *operand);
+/* An operand of < <= > >= such as -12.5, in units of 1/EVENT_SCALE. False: it is none that they represent. */
+bool condition_number(struct slice text, int64_t *number);
 /* False: EX_CONFIG, "found …, expected …"; *c is then unchanged. */
 bool condition_parse(struct condition *c, struct slice text, struct err *e) MUST_CHECK;
 bool condition_holds(const struct condition *c, const struct event *ev);

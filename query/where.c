@@ -18,9 +18,12 @@ bool where_parse(struct where *w, const struct report *r, struct slice condition
     if (found < 0)
         return unknown_dimension(e, r, name);
     w->dimension = (size_t)found;
-    return w->op == OP_EQ || w->op == OP_NE || decimal_parse(w->text, &w->number) == DECIMAL_OK ||
-           err_set(e, EX_USAGE, "where: found %s, expected a number after < <= > >=: status>=500",
-                   suggest_quote(condition, quoted));
+    return w->op == OP_EQ || w->op == OP_NE || condition_number(w->text, &w->number) ||
+           err_set(
+               e, EX_USAGE,
+               "where: found %s, expected a number after < <= > >=, with at most 6 digits after the point: "
+               "status>=500",
+               suggest_quote(condition, quoted));
 }
 
 static bool compares(const struct where *w, int64_t number)

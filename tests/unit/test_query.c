@@ -166,6 +166,11 @@ static void test_top_shows_other_in_every_dimension(void **state)
                  PARAMETERS("report=clients", "from=2015-06-01", "to=2015-07-01", "top=5", "format=csv",
                             "measure=bytes"),
                  "host,method,status,value\n(other),(other),(other),2\nh,GET,200,1\n");
+    static const char other[] = "filter=status=(other)", month[] = "from=2015-06-01", csv[] = "format=csv";
+    asking_check(&query, w, PARAMETERS("report=clients", month, "measure=bytes", other, csv, "to=2015-07-01"),
+                 "time,value\n2015-06-01T00:00:00Z,2\n");
+    asking_check(&query, w, PARAMETERS("report=clients", month, other, "filter=host=h", csv, "to=2015-07-01"),
+                 "time,value\n2015-06-01T00:00:00Z,0\n");
 }
 
 /* So a condition and its opposite share all counts. */
@@ -202,6 +207,7 @@ static void test_conditions_that_are_none(void **state)
         {"where==x", "report pages: unknown dimension \"\""},
         {"where=pth=x", "report pages: unknown dimension \"pth\" (did you mean \"path\"?)"},
         {"where=path>=x", "where: found \"path>=x\", expected a number after < <= > >="},
+        {"where=path<0.0000001", "expected a number after < <= > >=, with at most 6 digits after the point"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         asking_refused(&query, *state, PARAMETERS("report=pages", cases[i].where), EX_USAGE, cases[i].error);
