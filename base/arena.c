@@ -67,3 +67,14 @@ struct slice arena_copy(struct arena *a, struct slice s)
         memcpy(copy, s.ptr, s.len);
     return slice_of(copy, s.len);
 }
+
+struct slice arena_join(struct arena *a, struct slice first, const char *between, struct slice last)
+{
+    const struct slice middle = slice_text(between);
+    char *out = arena_add(a, first.len + middle.len + last.len);
+    size_t len = 0;
+    slice_write(first, out, &len);
+    slice_write(middle, out, &len);
+    slice_write(last, out, &len);
+    return slice_of(out, len);
+}

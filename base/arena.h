@@ -24,6 +24,8 @@ void arena_init(struct arena *a, size_t chunk_bytes);
 void arena_fini(struct arena *a);
 void *arena_add(struct arena *a, size_t bytes);
 struct slice arena_copy(struct arena *a, struct slice s);
+/* Three texts, one behind the other. */
+struct slice arena_join(struct arena *a, struct slice first, const char *between, struct slice last);
 /* Frees everything but one chunk, which serves the next round. */
 void arena_reset(struct arena *a);
 

@@ -1,11 +1,5 @@
 #include "base/pattern.h"
 
-static bool ends_with(struct slice text, struct slice tail)
-{
-    return text.len >= tail.len &&
-           (tail.len == 0 || memcmp(text.ptr + text.len - tail.len, tail.ptr, tail.len) == 0);
-}
-
 /* Does one alternative match? The pieces between stars are searched from left to right, each once, so it
  * never backtracks. */
 static bool matches(struct slice text, struct slice pattern)
@@ -24,7 +18,7 @@ static bool matches(struct slice text, struct slice pattern)
         text.len -= (size_t)(at - text.ptr) + piece.len;
         text.ptr = at + piece.len;
     }
-    return ends_with(text, pattern);
+    return slice_ends(text, pattern);
 }
 
 bool pattern_any(struct slice patterns, struct slice text)

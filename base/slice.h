@@ -41,6 +41,11 @@ static inline bool slice_begins(struct slice s, struct slice with)
     return s.len >= with.len && slice_equal(slice_of(s.ptr, with.len), with);
 }
 
+static inline bool slice_ends(struct slice s, struct slice with)
+{
+    return s.len >= with.len && (with.len == 0 || memcmp(s.ptr + s.len - with.len, with.ptr, with.len) == 0);
+}
+
 static inline bool slice_is(struct slice a, const char *text)
 {
     return slice_equal(a, slice_text(text));

@@ -1,5 +1,6 @@
 #include "ingest/float_text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,4 +25,15 @@ size_t float_text_print(double number, bool is_small, char *out)
     if (is_small ? (float)back != (float)number : back != number)
         len = snprintf(out, FLOAT_TEXT_BYTES, "%.*g", is_small ? 9 : 17, number);
     return (size_t)len;
+}
+
+struct slice float_text_of(struct arena *memory, uint64_t bits)
+{
+    const double number = float_of_bits(bits, false);
+    char text[FLOAT_TEXT_BYTES];
+    if (!isfinite(number))
+        return slice_text(isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity");
+    if (number == 0)
+        return slice_text("0");
+    return arena_copy(memory, slice_of(text, float_text_print(number, false, text)));
 }

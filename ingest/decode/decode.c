@@ -300,6 +300,20 @@ bool decode_has_origin(const struct decode *d, enum field f)
     return false;
 }
 
+enum field decode_own_field(const struct decode *d, const char *name)
+{
+    enum field f;
+    return field_parse(slice_text(name), &f) && !decode_has_origin(d, f) ? f : (enum field)FIELD_MAX;
+}
+
+uint64_t decode_tag_fields(const struct decode *d)
+{
+    uint64_t fields = DECODE_TAG_FIELDS;
+    for (int i = FIELD_COUNT; i < FIELD_MAX; i++)
+        fields |= (uint64_t)!decode_has_origin(d, (enum field)i) << i;
+    return fields;
+}
+
 bool decode_add_field(struct decode *d, struct slice name, struct slice origin, struct err *e)
 {
     struct origin o;

@@ -206,6 +206,10 @@ bool decode_is_open(const struct decode *d);
 bool decode_heeds_directives(const struct decode *d);
 /* Does `fields` say where this field comes from? */
 bool decode_has_origin(const struct decode *d, enum field f);
+/* The known own field of this name, for the last step to fill; FIELD_MAX: there is none, or it has an origin. */
+enum field decode_own_field(const struct decode *d, const char *name);
+/* Bits of the fields that tags or labels of these names fill. */
+uint64_t decode_tag_fields(const struct decode *d);
 /* "json:/message": as decode_add_step() takes it. */
 void decode_print_step(const struct decode *d, size_t i, struct text *out);
 /* The name of a step that a configuration writes as `NAME: TEXT`, and its text; NULL: it is written

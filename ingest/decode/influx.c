@@ -154,11 +154,7 @@ static void skip_others(struct metric_line *m)
 static struct slice name_of(const struct metric_line *m, struct slice key, struct arena *memory)
 {
     key = metric_line_unescape(key, TAG_SPECIALS, memory);
-    char *out = arena_add(memory, m->name.len + 1 + key.len);
-    memcpy(out, m->name.ptr, m->name.len);
-    out[m->name.len] = '.';
-    memcpy(out + m->name.len + 1, key.ptr, key.len);
-    return slice_of(out, m->name.len + 1 + key.len);
+    return arena_join(memory, m->name, ".", key);
 }
 
 bool influx_next(struct metric_line *m, struct arena *memory, struct event *ev, struct reject *why)

@@ -7,23 +7,13 @@
 
 #include <stdlib.h>
 
-/* The known own field of this name that the line may fill; FIELD_MAX: there is none. */
-static enum field own_field(const struct metric_line *m, const char *name)
-{
-    enum field f;
-    bool is_known = field_parse(slice_text(name), &f) && (m->tag_fields >> f & 1) != 0;
-    return is_known ? f : (enum field)FIELD_MAX;
-}
-
 struct metric_line *metric_line_new(const struct decode *d)
 {
     struct metric_line *m = xcalloc(1, sizeof *m);
     m->kind = d->steps[d->step_count - 1].kind;
-    m->tag_fields = DECODE_TAG_FIELDS;
-    for (int i = FIELD_COUNT; i < FIELD_MAX; i++)
-        m->tag_fields |= (uint64_t)!decode_has_origin(d, (enum field)i) << i;
-    m->type_field = own_field(m, "type");
-    m->member_field = own_field(m, "member");
+    m->tag_fields = decode_tag_fields(d);
+    m->type_field = decode_own_field(d, "type");
+    m->member_field = decode_own_field(d, "member");
     return m;
 }
 

@@ -31,11 +31,8 @@ struct otlp *otlp_new(const struct decode *d, size_t line_max, struct arena *mem
     o->line_max = line_max;
     o->has_text_step = d->step_count > 1;
     o->needs_no_time = d->time_is_brokers;
-    for (size_t i = 0; i < OTLP_OWN_COUNT; i++) {
-        enum field f;
-        bool is_known = field_parse(slice_text(own_names[i]), &f) && !decode_has_origin(d, f);
-        o->own[i] = is_known ? f : (enum field)FIELD_MAX;
-    }
+    for (size_t i = 0; i < OTLP_OWN_COUNT; i++)
+        o->own[i] = decode_own_field(d, own_names[i]);
     return o;
 }
 

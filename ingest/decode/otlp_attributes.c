@@ -120,8 +120,8 @@ void otlp_names_init(struct otlp_names *n, const struct decode *d)
         name->of_record = true;
     }
     for (size_t i = 0; i < COUNT_OF(own_conventions); i++) {
-        enum field f;
-        if (field_parse(slice_text(own_conventions[i].field), &f) && !decode_has_origin(d, f))
+        const enum field f = decode_own_field(d, own_conventions[i].field);
+        if (f != FIELD_MAX)
             add_name(n, own_conventions[i].attribute, f, (unsigned)i + 1);
     }
 }
@@ -169,15 +169,6 @@ static struct slice print_int(struct arena *memory, int64_t value)
     return slice_of(out, (size_t)snprintf(out, INT_TEXT_BYTES, "%" PRId64, value));
 }
 
-static struct slice print_double(struct arena *memory, uint64_t bits)
-{
-    const double number = float_of_bits(bits, false);
-    if (!isfinite(number))
-        return slice_of(NULL, 0);
-    char *out = arena_add(memory, FLOAT_TEXT_BYTES);
-    return slice_of(out, float_text_print(number, false, out));
-}
-
 /* The text of an AnyValue. *array: it is an array instead. */
 static bool take_scalar(struct slice bytes, struct arena *memory, struct slice *text, struct slice *array)
 {
@@ -196,7 +187,9 @@ static bool take_scalar(struct slice bytes, struct arena *memory, struct slice *
         else if (protobuf_is(&f, ANY_INT, PROTOBUF_VARINT))
             *text = print_int(memory, (int64_t)f.varint);
         else if (protobuf_is(&f, ANY_DOUBLE, PROTOBUF_64_BITS))
-            *text = print_double(memory, protobuf_fixed(&f));
+            *text = isfinite(float_of_bits(protobuf_fixed(&f), false))
+                        ? float_text_of(memory, protobuf_fixed(&f))
+                        : slice_of(NULL, 0);
         else if (protobuf_is(&f, ANY_ARRAY, PROTOBUF_BYTES))
             *array = f.bytes;
         else if (f.number < ANY_MEMBERS || f.wire != PROTOBUF_BYTES)
@@ -270,15 +263,6 @@ bool otlp_take_members(const struct otlp_names *n, struct slice bytes, struct ar
     return true;
 }
 
-static struct slice join(struct arena *memory, struct slice a, char between, struct slice b)
-{
-    char *out = arena_add(memory, a.len + 1 + b.len);
-    memcpy(out, a.ptr, a.len);
-    out[a.len] = between;
-    memcpy(out + a.len + 1, b.ptr, b.len);
-    return slice_of(out, a.len + 1 + b.len);
-}
-
 /* Makes a target of its path and query, unless there is one. */
 static void join_target(struct otlp_values *v, struct arena *memory)
 {
@@ -286,7 +270,7 @@ static void join_target(struct otlp_values *v, struct arena *memory)
         return;
     struct slice path = v->text[PART(URL_PATH)];
     bool has_query = has(v, PART(URL_QUERY)) && v->text[PART(URL_QUERY)].len > 0;
-    set(v, FIELD_TARGET, 0, has_query ? join(memory, path, '?', v->text[PART(URL_QUERY)]) : path);
+    set(v, FIELD_TARGET, 0, has_query ? arena_join(memory, path, "?", v->text[PART(URL_QUERY)]) : path);
 }
 
 static bool is_http(struct slice name)
@@ -303,7 +287,7 @@ static void join_protocol(struct otlp_values *v, struct arena *memory)
     if (has(v, PART(PROTOCOL_NAME)) && !is_http(v->text[PART(PROTOCOL_NAME)]))
         name = v->text[PART(PROTOCOL_NAME)];
     if (version.len > 0)
-        set(v, FIELD_PROTOCOL, 0, join(memory, name, '/', version));
+        set(v, FIELD_PROTOCOL, 0, arena_join(memory, name, "/", version));
 }
 
 enum reject_reason otlp_put_attributes(struct otlp_values *const places[], size_t count, struct arena *memory,

@@ -8,7 +8,6 @@
 #include "ingest/float_text.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 
 enum { METRIC_NAME_FIELD = 1, METRIC_UNIT = 3, METRIC_KNOWN_LAST = 12 };
@@ -86,13 +85,8 @@ static bool is_countable(struct otlp_metric *m, uint64_t kind)
 static void name_values(struct otlp *o)
 {
     struct otlp_metric *m = &o->metric;
-    for (size_t i = 0; i < OTLP_VALUES_MAX; i++) {
-        size_t more = strlen(value_suffixes[i]);
-        char *out = arena_add(o->memory, m->name.len + more);
-        memcpy(out, m->name.ptr, m->name.len);
-        memcpy(out + m->name.len, value_suffixes[i], more);
-        m->value_names[i] = slice_of(out, m->name.len + more);
-    }
+    for (size_t i = 0; i < OTLP_VALUES_MAX; i++)
+        m->value_names[i] = arena_join(o->memory, m->name, "", slice_text(value_suffixes[i]));
 }
 
 enum otlp_result otlp_metric_begin(struct otlp *o, struct slice bytes, struct reject *why)
@@ -138,16 +132,6 @@ static struct slice print_whole(struct otlp *o, uint64_t value, bool is_signed)
     return slice_of(out, (size_t)len);
 }
 
-/* A float that is no number becomes a text that is none: it is a reject. */
-static struct slice print_double(struct otlp *o, uint64_t bits)
-{
-    const double number = float_of_bits(bits, false);
-    if (!isfinite(number))
-        return slice_text(isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity");
-    char *out = arena_add(o->memory, FLOAT_TEXT_BYTES);
-    return slice_of(out, float_text_print(number, false, out));
-}
-
 struct point {
     uint64_t time_ns, flags;
 };
@@ -191,13 +175,13 @@ static bool note_number(struct otlp *o, struct point *point, const struct protob
         point->flags = f->varint;
     else if (!layout->is_histogram)
         values[0] = f->number == POINT_INT ? print_whole(o, protobuf_fixed(f), true)
-                                           : print_double(o, protobuf_fixed(f));
+                                           : float_text_of(o->memory, protobuf_fixed(f));
     else if (f->number == POINT_COUNT)
         values[VALUE_COUNT] = print_whole(o, o->buckets.count = protobuf_fixed(f), false);
     else
         values[f->number == POINT_SUM     ? VALUE_SUM
                : f->number == layout->min ? VALUE_MIN
-                                          : VALUE_MAX] = print_double(o, protobuf_fixed(f));
+                                          : VALUE_MAX] = float_text_of(o->memory, protobuf_fixed(f));
     return true;
 }
 

@@ -204,15 +204,9 @@ enum reject_reason remote_series_read(struct remote_labels *labels, const struct
     return event_has(&s->fields, FIELD_NAME) ? REJECT_COUNT : REJECT_MEMBER;
 }
 
-static bool ends_with(struct slice text, const char *end)
-{
-    const size_t len = strlen(end);
-    return text.len > len && memcmp(slice_end(text) - len, end, len) == 0;
-}
-
 bool remote_series_is_total(const struct remote_series *s, bool are_deltas)
 {
-    const bool is_part = ends_with(s->name, "_sum") || ends_with(s->name, "_count");
+    const bool is_part = slice_ends(s->name, slice_text("_sum")) || slice_ends(s->name, slice_text("_count"));
     if (s->temporality != REMOTE_UNSAID)
         return s->temporality == REMOTE_CUMULATIVE;
     switch (s->type) {
@@ -222,7 +216,8 @@ bool remote_series_is_total(const struct remote_series *s, bool are_deltas)
     case REMOTE_SUMMARY: /* its quantiles are levels */
         return is_part;
     case REMOTE_UNKNOWN:
-        return !are_deltas && (is_part || ends_with(s->name, "_total") || ends_with(s->name, "_bucket"));
+        return !are_deltas && (is_part || slice_ends(s->name, slice_text("_total")) ||
+                               slice_ends(s->name, slice_text("_bucket")));
     default:
         return false;
     }

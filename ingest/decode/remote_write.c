@@ -12,7 +12,6 @@
 #include "ingest/float_text.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -54,13 +53,6 @@ struct remote_write {
     struct text scratch;
 };
 
-/* The known own field of this name; FIELD_MAX: there is none, or something else fills it. */
-static enum field own_field(const struct decode *d, const char *name)
-{
-    enum field f;
-    return field_parse(slice_text(name), &f) && !decode_has_origin(d, f) ? f : (enum field)FIELD_MAX;
-}
-
 struct remote_write *remote_write_new(const struct decode *d, size_t line_max, struct arena *memory)
 {
     struct remote_write *w = xcalloc(1, sizeof *w);
@@ -68,11 +60,9 @@ struct remote_write *remote_write_new(const struct decode *d, size_t line_max, s
     w->line_max = line_max;
     w->are_deltas = slice_is(slice_text(d->parts), DECODE_DELTAS);
     w->needs_no_time = d->time_is_brokers;
-    w->labels.fields = DECODE_TAG_FIELDS;
-    for (int i = FIELD_COUNT; i < FIELD_MAX; i++)
-        w->labels.fields |= (uint64_t)!decode_has_origin(d, (enum field)i) << i;
-    w->labels.type = own_field(d, "type");
-    w->labels.unit = own_field(d, "unit");
+    w->labels.fields = decode_tag_fields(d);
+    w->labels.type = decode_own_field(d, "type");
+    w->labels.unit = decode_own_field(d, "unit");
     return w;
 }
 
@@ -203,18 +193,6 @@ static enum remote_result refuse(enum reject_reason reason, struct slice bytes, 
 
 /* ---- events */
 
-/* A float that is no number becomes a text that is none: it is a reject. */
-static struct slice print_double(struct remote_write *w, uint64_t bits)
-{
-    const double number = float_of_bits(bits, false);
-    char text[FLOAT_TEXT_BYTES];
-    if (!isfinite(number))
-        return slice_text(isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity");
-    if (number == 0)
-        return slice_text("0");
-    return arena_copy(w->memory, slice_of(text, float_text_print(number, false, text)));
-}
-
 /* Makes an event but for its distribution. Returns the reason why not; REJECT_COUNT: it is made. */
 static enum reject_reason put_event(const struct remote_write *w, int64_t at_ms, struct slice value,
                                     struct event *ev)
@@ -245,8 +223,9 @@ static enum remote_result read_sample(struct remote_write *w, struct slice bytes
         if (f.number == SAMPLE_TIME)
             at_ms = f.varint;
     }
-    enum reject_reason reason =
-        value == STALE_BITS ? REJECT_STALE : put_event(w, (int64_t)at_ms, print_double(w, value), ev);
+    enum reject_reason reason = value == STALE_BITS
+                                    ? REJECT_STALE
+                                    : put_event(w, (int64_t)at_ms, float_text_of(w->memory, value), ev);
     return reason == REJECT_COUNT ? REMOTE_EVENT : refuse(reason, bytes, bytes.ptr, why);
 }
 
@@ -285,10 +264,7 @@ static bool name_parts(struct remote_write *w)
         if (name.len + more > w->names_left)
             return false;
         w->names_left -= name.len + more;
-        char *out = arena_add(w->memory, name.len + more);
-        memcpy(out, name.ptr, name.len);
-        memcpy(out + name.len, suffixes[i], more);
-        w->part_names[i] = slice_of(out, name.len + more);
+        w->part_names[i] = arena_join(w->memory, name, "", slice_text(suffixes[i]));
     }
     return true;
 }
@@ -306,7 +282,7 @@ static enum reject_reason put_parts(struct remote_write *w, const struct remote_
     enum reject_reason reason = put_event(w, h->at_ms, text, ev);
     chain_field_put(ev, FIELD_NAME, w->part_names[0], false);
     if (reason == REJECT_COUNT)
-        w->next = (struct part){w->part_names[1], print_double(w, h->sum_bits), h->bytes, h->at_ms};
+        w->next = (struct part){w->part_names[1], float_text_of(w->memory, h->sum_bits), h->bytes, h->at_ms};
     return reason;
 }
 
@@ -340,7 +316,7 @@ static enum remote_result read_histogram(struct remote_write *w, struct slice *b
     if (reason == REJECT_COUNT && h.schema == REMOTE_SCHEMA_CUSTOM)
         reason = put_parts(w, &h, ev);
     else if (reason == REJECT_COUNT)
-        reason = put_event(w, h.at_ms, print_double(w, h.sum_bits), ev);
+        reason = put_event(w, h.at_ms, float_text_of(w->memory, h.sum_bits), ev);
     if (reason == REJECT_COUNT && h.schema != REMOTE_SCHEMA_CUSTOM)
         reason = put_distribution(w, &h, ev);
     return reason == REJECT_COUNT ? REMOTE_EVENT : refuse(reason, *bytes, bytes->ptr, why);

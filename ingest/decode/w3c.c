@@ -338,15 +338,6 @@ static struct slice taken_of(const struct w3c *w, struct slice text, struct aren
     return format_value_print(memory, value);
 }
 
-static struct slice joined(struct slice stem, struct slice query, struct arena *memory)
-{
-    char *out = arena_add(memory, stem.len + 1 + query.len);
-    memcpy(out, stem.ptr, stem.len);
-    out[stem.len] = '?';
-    memcpy(out + stem.len + 1, query.ptr, query.len);
-    return slice_of(out, stem.len + 1 + query.len);
-}
-
 /* The time of "2024-01-02" and "03:04:05", in UTC. */
 static bool time_of(struct w3c *w, struct slice date, struct slice time, int64_t *at_ms,
                     enum reject_reason *reason)
@@ -396,7 +387,7 @@ bool w3c_read(struct w3c *w, struct slice line, struct parts *ps, struct arena *
             found[kind] = take_text(w, i, ps, memory);
     }
     if (found[COLUMN_STEM].len > 0 && found[COLUMN_QUERY].len > 0)
-        parts_put(ps, FIELD_TARGET, joined(found[COLUMN_STEM], found[COLUMN_QUERY], memory), false);
+        parts_put(ps, FIELD_TARGET, arena_join(memory, found[COLUMN_STEM], "?", found[COLUMN_QUERY]), false);
     if (!w->needs_time)
         return true;
     *reason = REJECT_MEMBER;
