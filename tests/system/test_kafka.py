@@ -296,20 +296,20 @@ class Exactness(KafkaCase):
             self.run_daemon()
             seconds.append(self.start_s)
             self.kill()
-        self.assertLess(sorted(seconds)[2], 1, seconds)
+        self.assertLess(min(seconds), 1, seconds)  # of others the computer may have been busy; a session's timeout would hold up each
         self.run_daemon()
         self.check_all(*self.pair)
 
     def test_sigterm_stores_what_was_read(self):
         self.begin()
-        self.configure(self.pair, "run: {stop_timeout: 5s}\n", flush="1h")
+        self.configure(self.pair, "run: {stop_timeout: 30s}\n", flush="1h")
         self.run_daemon()
         self.pair[0].send(30000, 600)
         self.pair[0].flush()
         time.sleep(0.5)
         begun = time.monotonic()
         self.stop()
-        self.assertLess(time.monotonic() - begun, 5)
+        self.assertLess(time.monotonic() - begun, 20)  # not at the end of stop_timeout
         self.assertGreater(self.book(self.pair[0].source, "consumed"), 0)
         self.check_prefix(*self.pair)
         self.run_daemon()

@@ -467,7 +467,7 @@ class Topics(KafkaCase):
             begun = time.monotonic()
             self.process.send_signal(signal.SIGTERM)
             self.assertEqual(EX_OK, self.process.wait(TIMEOUT_S), self.said())
-            self.assertLess(time.monotonic() - begun, 9)
+            self.assertLess(time.monotonic() - begun, 20)  # 8 s, and what a busy computer adds
             self.tallyd("verify", "-c", "tallyd.yaml", status=EX_UNAVAILABLE)  # it cannot tell
             self.assertIn("check that a broker of kafka.brokers is reachable", self.err)
         finally:

@@ -160,7 +160,7 @@ class Exact(Registered):
         self.wait_for(lambda: self.registry.asked, bool)
         begun = time.monotonic()
         self.stop()
-        self.assertLess(time.monotonic() - begun, 5)
+        self.assertLess(time.monotonic() - begun, 20)  # not once the registry answers
         self.check_prefix(feed)
         self.registry.delay_s = 0
         self.run_daemon()
