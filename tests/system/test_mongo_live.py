@@ -12,6 +12,7 @@ import json
 import os
 import re
 import signal
+import time
 import urllib.parse
 
 from harness import EX_OK, TIMEOUT_S, DaemonCase, dice, draw_death, dying_at, failpoints, other_day
@@ -35,6 +36,7 @@ KEYS = {"pages": lambda event: (event.path,), "kinds": lambda event: (event.meth
 HOUR, MINUTE, DAY = datetime.timedelta(hours=1), datetime.timedelta(minutes=1), datetime.timedelta(days=1)
 FLOORS = {"hour": lambda at: at.replace(minute=0, second=0), "day": lambda at: at.replace(hour=0, minute=0, second=0),
           "month": lambda at: at.replace(day=1, hour=0, minute=0, second=0)}
+LEFT_S = 40  # of the day, at least, when a test begins: its documents are of a day that goes on
 Event = collections.namedtuple("Event", "at method path size")
 
 
@@ -59,6 +61,9 @@ class LiveCase(MongoCase, DaemonCase):
     def setUp(self):
         super().setUp()
         self.dice = dice()
+        left_s = (end_of("day", FLOORS["day"](now())) - now()).total_seconds()
+        if left_s < LEFT_S:
+            time.sleep(left_s + 1)
         self.begun = now()
         self.define(REPORTS, MEASURES)
         self.write("empty.log", b"")
@@ -68,10 +73,13 @@ class LiveCase(MongoCase, DaemonCase):
         self.text, self.reports = text, measures
         self.write("tallyd.yaml", (text + STORE).encode())
 
-    def draw(self, count, pages, hours=2):
-        """Pages by Zipf's law, in the last hours; many have equal values."""
+    def draw(self, count, pages, hours=2, span=None):
+        """Pages by Zipf's law, in the last hours, and in the period of `span` that goes on; many have equal values."""
+        seconds = int(hours * 3600)
+        if span:
+            seconds = min(seconds, 1 + int((self.begun - FLOORS[span](self.begun)).total_seconds()))
         paths = self.dice.choices([f"/{page}" for page in range(pages)], [1 / (1 + page) for page in range(pages)], k=count)
-        return [Event(self.begun - datetime.timedelta(seconds=self.dice.randrange(int(hours * 3600))), self.dice.choice(["GET", "POST"]),
+        return [Event(self.begun - datetime.timedelta(seconds=self.dice.randrange(seconds)), self.dice.choice(["GET", "POST"]),
                       path, self.dice.choice([0, 7, 500])) for path in paths]
 
     def add(self, events, log="a.log"):
@@ -172,9 +180,9 @@ class Answers(LiveCase):
 
     def test_few_documents_are_read(self):
         """And all of them, if a batch is not in the sums, or a document has more than they."""
-        self.count_events(self.draw(3000, 300))
+        self.count_events(self.draw(3000, 300, span="day"))
         self.rank("--now")
-        self.count_events(self.draw(100, 300))
+        self.count_events(self.draw(100, 300, span="day"))
         expected, rows = self.read_rows("--top", "5")
         self.assertLess(rows, 60)
         series = self.base["pages.series"].count_documents({})
@@ -251,7 +259,7 @@ class Answers(LiveCase):
         self.check_all()
 
     def test_a_period_that_is_over_has_no_sums(self):
-        self.count_events(self.draw(50, 20))
+        self.count_events(self.draw(50, 20, span="day"))
         self.assertIn("open", self.base["pages.top"].find_one(self.document("day")))
         self.rank(env=other_day(40 * 86400))
         self.assertEqual(0, self.base["pages.top"].count_documents({"open": {"$exists": True}}))
