@@ -204,14 +204,15 @@ static bool is_of_series(const struct report *r, struct slice name)
     return d < r->dimension_count;
 }
 
-/* Adds name=value; a text in quotes unless it is one word. */
+/* Adds name=value; a text in quotes unless it is one word of ASCII: others may have spaces of their own. */
 static void add_pair(const struct bson_member *m, struct text *out)
 {
     text_printf(out, " %.*s=", SLICE_ARGS(m->name));
     bool is_word = bson_member_is_text(m) && m->value.len > 0;
-    for (size_t i = 0; is_word && i < m->value.len; i++)
-        is_word = m->value.ptr[i] > ' ' && m->value.ptr[i] != '"' && m->value.ptr[i] != '=' &&
-                  m->value.ptr[i] != 0x7F;
+    for (size_t i = 0; is_word && i < m->value.len; i++) {
+        const unsigned char byte = (unsigned char)m->value.ptr[i];
+        is_word = byte > ' ' && byte < 0x7F && byte != '"' && byte != '=';
+    }
     if (is_word)
         text_add(out, m->value.ptr, m->value.len);
     else

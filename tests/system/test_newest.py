@@ -8,6 +8,7 @@ import contextlib
 import csv
 import json
 import os
+import re
 import sqlite3
 import unittest
 
@@ -26,6 +27,11 @@ reports:
   few: {by: [path], where: [status>=400], newest: 150}
 """
 KILLED = -9
+WORD = re.compile('[!#-<>-~]+')  # needs no quotes in a table
+
+
+def quoted(text):
+    return json.dumps(text, ensure_ascii=False)
 
 
 def with_damaged_members(body):
@@ -167,6 +173,32 @@ class Newest(DaemonCase):
         lines = self.run_on("query", "site", "--newest", "2", "--tz", "Europe/Berlin").splitlines()
         self.assertEqual(2, len(lines))
         self.assertRegex(lines[0], r'^2026-01-0\dT\d\d:\d\d:\d\d\+01:00 host=192\.0\.2\.\d .*request="GET /\d\?\d+ HTTP/1\.1" status=\d+')
+
+    def test_odd_texts_of_two_dimensions(self):
+        """Times have milliseconds; in a table a text that is no word has quotes; an absent dimension is a hyphen."""
+        self.write("tallyd.yaml", b"query: {rows_max: 1000}\nreports:\n  pages: {by: [host, path], newest: 50}\n")
+        events = []
+        for number in range(80):
+            at = f"2026-01-{5 + number // 40:02}T10:{number % 4:02}:00{f'.{number % 1000:03}' if number % 3 else ''}Z"
+            events.append((at, self.dice.choice(["192.0.2.1", "2001:db8::1"]), self.dice.choice(["/a b", "", "/x=1", '/q"', "/plain", "/\x7f", "/é"])))
+        self.write("a.log", "".join(json.dumps({"time": at, "host": host, "path": path, "status": 200}) + "\n"
+                                    for at, host, path in events).encode())
+        self.run_on("import", "-q", "--decode", "json", "a.log")
+        newest = sorted(enumerate(events), key=lambda one: (one[1][0].rstrip("Z").ljust(23, "."), one[0]), reverse=True)
+        newest = [(at, host, path.replace("\x7f", "%7F") or "-") for _, (at, host, path) in newest]
+        for limit, words in (50, ()), (1, ()), (50, ("--filter", "path=/plain")), (9, ("--where", "host=2001:*", "--where", "path!=/a b")):
+            wanted = [(at, host, path) for at, host, path in newest if not words or (words[-1] == "path=/plain" and path == "/plain")
+                      or (len(words) == 4 and host.startswith("2001:") and path != "/a b")][:limit]
+            lines = [f"{at} host={host} path={path if WORD.fullmatch(path) else quoted(path)} status=200" for at, host, path in wanted]
+            self.assertEqual(lines, self.run_on("query", "pages", "--newest", str(limit), *words).splitlines())
+            found = json.loads(self.run_on("query", "pages", "--newest", str(limit), *words, "--format", "json"))["newest"]
+            self.assertEqual(wanted, [(one["time"], one["series"]["host"], one["series"]["path"]) for one in found])
+            rows = csv.DictReader(self.run_on("query", "pages", "--newest", str(limit), *words, "--format", "csv-raw").splitlines())
+            self.assertEqual([(*event, "200") for event in wanted], [(row["time"], row["host"], row["path"], row["status"]) for row in rows])
+        self.write("a.log", make_log(self.dice, 5000, days=1, paths=2000))
+        self.run_on("import", "-q", "a.log")
+        self.run_on("query", "pages", "--newest", "50", status=EX_UNAVAILABLE)
+        self.assertIn("more than 1000 rows of the store (query.rows_max): give filters, or a later `from`", self.err)
 
     def test_refusals(self):
         self.write("a.log", log := make_log(self.dice, 100))
