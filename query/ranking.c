@@ -18,8 +18,9 @@ struct ranking {
     struct match match;
     struct top now, before;
     bool has_before;
-    bool has_error;    /* the value is a count of a sample, and the second figure its error */
-    int64_t before_ms; /* start of the period before */
+    bool has_error;            /* the value is a count of a sample, and the second figure its error */
+    int64_t before_ms;         /* start of the period before */
+    struct tiles tiles_before; /* of it; none: it has expired */
     struct top_total total, total_before; /* of all series */
 };
 
@@ -50,10 +51,10 @@ static bool scan_period_sketch(void *context, uint32_t series, int64_t bucket_ms
                            sketch, packed, e);
 }
 
-/* Add the tiles of the period before; false: it has expired. If only longer buckets are left at its start, it
+/* Make the tiles of the period before; false: it has expired. If only longer buckets are left at its start, it
  * starts at the start of such a bucket. A chart by day that ends now needs that: the period before would
  * start at a minute, where only days are left. */
-static bool add_before(struct ranking *r, struct tiles *tiles)
+static bool make_before(struct ranking *r)
 {
     const struct bound *b = &r->bound;
     const struct answer *a = &b->answer;
@@ -61,29 +62,26 @@ static bool add_before(struct ranking *r, struct tiles *tiles)
     if (kept == SPAN_COUNT)
         return false;
     r->before_ms = span_floor(kept, r->before_ms);
-    tiles_add(tiles, report_cell(a->report), r->before_ms, a->from_ms);
-    if (tiles_find_gone(tiles, b->watermarks.before_ms) == NULL)
+    tiles_add(&r->tiles_before, report_cell(a->report), r->before_ms, a->from_ms);
+    if (tiles_find_gone(&r->tiles_before, b->watermarks.before_ms) == NULL)
         return true;
-    tiles_fini(tiles);
+    tiles_fini(&r->tiles_before);
     return false;
 }
 
-/* Scan both periods. Their tiles are added in order of time, so that tiles which touch become one scan: rows
+/* Scan both periods. The tiles of this one are added behind those of the one before, so that tiles which touch become one scan: rows
  * may hold time buckets of both. */
 static bool scan_both(struct ranking *r, struct err *e)
 {
     struct bound *b = &r->bound;
     struct answer *a = &b->answer;
     struct query_stats stats = {0};
-    struct tiles tiles = {0};
+    struct tiles *both = &r->tiles_before;
     if (r->match.set.kind != SERIES_ALL && r->match.count == 0)
         return true;
-    if (r->has_before)
-        r->has_before = add_before(r, &tiles);
-    tiles_add(&tiles, report_cell(a->report), a->from_ms, a->to_ms);
-    a->longest = tiles_longest(&tiles);
-    bool good = bound_scan(b, &r->match.set, &tiles, scan_period, scan_period_sketch, r, &stats, e);
-    tiles_fini(&tiles);
+    tiles_add(both, report_cell(a->report), a->from_ms, a->to_ms);
+    a->longest = tiles_longest(both);
+    bool good = bound_scan(b, &r->match.set, both, scan_period, scan_period_sketch, r, &stats, e);
     good = good && top_check(&r->now, e) && top_check(&r->before, e);
     top_total(&r->now, r->total.columns, &r->total.sketch);
     top_total(&r->before, r->total_before.columns, &r->total_before.sketch);
@@ -97,7 +95,7 @@ static bool finish(struct ranking *r, struct err *e)
 }
 
 /* Scan the period before for the series shown; `all`: for every series. */
-static bool scan_before(struct ranking *r, const struct tiles *tiles, bool all, struct err *e)
+static bool scan_before(struct ranking *r, bool all, struct err *e)
 {
     const struct answer *a = &r->bound.answer;
     struct series_set set = {.kind = all ? SERIES_ALL : SERIES_SET};
@@ -111,42 +109,36 @@ static bool scan_before(struct ranking *r, const struct tiles *tiles, bool all, 
     for (size_t row = 0; row < a->row_count; row++)
         bits[r->now.shown[row] / 64] |= (uint64_t)1 << r->now.shown[row] % 64;
     set.bits = bits;
-    bool good = (!all && a->row_count == 0) ||
-                bound_scan(&r->bound, &set, tiles, top_scan, top_scan_sketch, &r->before, &stats, e);
+    bool good = (!all && a->row_count == 0) || bound_scan(&r->bound, &set, &r->tiles_before, top_scan,
+                                                          top_scan_sketch, &r->before, &stats, e);
     free(bits);
     return good;
 }
 
 /* Would the period before be read in wider buckets than this one? Then both have those: both are scanned. */
-static bool before_is_wider(struct ranking *r)
+static bool before_is_wider(const struct ranking *r)
 {
     const struct answer *a = &r->bound.answer;
     const struct measure *m = &a->report->measures[a->measures[0]];
-    struct tiles now = {0}, before = {0};
+    struct tiles now = {0};
     tiles_add(&now, report_cell(a->report), a->from_ms, a->to_ms);
     const enum span longest = tiles_longest(&now);
-    const bool is_wider = r->has_before && add_before(r, &before) &&
-                          measure_width(m, tiles_longest(&before)) > measure_width(m, longest);
     tiles_fini(&now);
-    tiles_fini(&before);
-    return is_wider;
+    return r->has_before && measure_width(m, tiles_longest(&r->tiles_before)) > measure_width(m, longest);
 }
 
 /* Find the values of the period before. If its total is cached, only the series shown are scanned. */
 static bool find_before(struct ranking *r, struct err *e)
 {
-    struct tiles tiles = {0};
     bool is_cached;
-    r->has_before = r->has_before && add_before(r, &tiles);
     if (!r->has_before)
         return true;
     r->total_before.longest = r->bound.answer.longest;
     bool good = cached_ranking_total(&r->bound, r->before_ms, r->bound.answer.from_ms, &r->total_before,
                                      &is_cached, e) &&
-                scan_before(r, &tiles, !is_cached, e) && top_check(&r->before, e);
+                scan_before(r, !is_cached, e) && top_check(&r->before, e);
     if (good && !is_cached)
         top_total(&r->before, r->total_before.columns, &r->total_before.sketch);
-    tiles_fini(&tiles);
     return good;
 }
 
@@ -156,6 +148,7 @@ static bool rank(struct ranking *r, struct err *e)
     const struct bound *b = &r->bound;
     struct query_stats stats = {0};
     bool is_cached = false;
+    r->has_before = r->has_before && make_before(r);
     if (!before_is_wider(r) &&
         !cached_ranking_series(b, &r->match.set, b->query->top, &r->now, &r->total, &stats, &is_cached, e))
         return false;
@@ -329,6 +322,7 @@ bool ranking_run(struct store *st, const struct query *q, struct text *out, stru
         good = bound_check_bytes(q, out, before, e);
     }
     match_fini(&r.match);
+    tiles_fini(&r.tiles_before);
     top_fini(&r.now);
     top_fini(&r.before);
     free(a->columns);
