@@ -241,8 +241,9 @@ class Newest(DaemonCase):
             (number,), = base.execute("SELECT id FROM report WHERE name = 'pages'").fetchall()
             (at, body), = base.execute(f"SELECT at, body FROM recent_{number} ORDER BY at LIMIT 1").fetchall()
             length = int.from_bytes(body[1:5], "little")
+            second = 1 + length + int.from_bytes(body[1 + length:5 + length], "little")  # where it ends
             for bad in (body[:1] + body[1 + length:], body[:1] + body[1 + length:1 + 2 * length] + body[1:1 + length], b"\x07\x01",
-                        *with_damaged_members(body), None):
+                        body[:1] + 2 * body[1:1 + length] + body[second:], *with_damaged_members(body), None):
                 if bad is None:
                     base.execute(f"DELETE FROM recent_{number} WHERE at = ?", (at,))
                 else:
