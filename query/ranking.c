@@ -51,8 +51,8 @@ static bool scan_period_sketch(void *context, uint32_t series, int64_t bucket_ms
                            sketch, packed, e);
 }
 
-/* Make the tiles of the period before; false: it has expired. If only longer buckets are left at its start, it
- * starts at the start of such a bucket. A chart by day that ends now needs that: the period before would
+/* Make the tiles of the period before; false: it has expired. If only longer buckets are left at its start,
+ * it starts at the start of such a bucket. A chart by day that ends now needs that: the period before would
  * start at a minute, where only days are left. */
 static bool make_before(struct ranking *r)
 {
@@ -69,8 +69,8 @@ static bool make_before(struct ranking *r)
     return false;
 }
 
-/* Scan both periods. The tiles of this one are added behind those of the one before, so that tiles which touch become one scan: rows
- * may hold time buckets of both. */
+/* Scan both periods. The tiles of this one are added behind those of the one before, so that tiles which
+ * touch become one scan: rows may hold time buckets of both. */
 static bool scan_both(struct ranking *r, struct err *e)
 {
     struct bound *b = &r->bound;

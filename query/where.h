@@ -4,8 +4,8 @@
  *
  * It is tested on the settled text of a series' dimension, not on the bytes of the log. `<` and the like hold
  * only for texts that are numbers, which are rounded to six places as those of events are. The series `other`
- * has the text (other) in every dimension. So each series is on one side of a condition with = and of the same
- * with !=; but of < and >=, texts that are no numbers are on neither side, and so is (other).
+ * has the text (other) in every dimension. So each series is on one side of a condition with = and of the
+ * same with !=; but of < and >=, texts that are no numbers are on neither side, and so is (other).
  *
  * Owner: a condition borrows the query's text.
  */

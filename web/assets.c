@@ -14,6 +14,7 @@ EMBED(asset_range_js, "web/range.js");
 EMBED(asset_chart_js, "web/chart.js");
 EMBED(asset_heatmap_js, "web/heatmap.js");
 EMBED(asset_tables_js, "web/tables.js");
+EMBED(asset_promql_js, "web/promql.js");
 EMBED(asset_rejects_js, "web/rejects.js");
 EMBED(asset_icon_svg, "web/icon.svg");
 EMBED(asset_dygraph_css, DYGRAPHS "/dygraph.min.css");
@@ -33,6 +34,7 @@ static struct asset assets[] = {
     ASSET("/chart.js", asset_chart_js, "text/javascript; charset=utf-8"),
     ASSET("/heatmap.js", asset_heatmap_js, "text/javascript; charset=utf-8"),
     ASSET("/tables.js", asset_tables_js, "text/javascript; charset=utf-8"),
+    ASSET("/promql.js", asset_promql_js, "text/javascript; charset=utf-8"),
     ASSET("/rejects.js", asset_rejects_js, "text/javascript; charset=utf-8"),
     ASSET("/icon.svg", asset_icon_svg, "image/svg+xml"),
     ASSET("/dygraph.min.css", asset_dygraph_css, "text/css; charset=utf-8"),
@@ -50,9 +52,10 @@ static struct slice pack(struct slice bytes)
 void assets_init(void)
 {
     const char *const ends[COUNT_OF(assets)] = {
-        asset_page_html_end,  asset_page_css_end, asset_page_js_end,     asset_dom_js_end,
-        asset_range_js_end,   asset_chart_js_end, asset_heatmap_js_end,  asset_tables_js_end,
-        asset_rejects_js_end, asset_icon_svg_end, asset_dygraph_css_end, asset_dygraph_js_end};
+        asset_page_html_end, asset_page_css_end,   asset_page_js_end,    asset_dom_js_end,
+        asset_range_js_end,  asset_chart_js_end,   asset_heatmap_js_end, asset_tables_js_end,
+        asset_promql_js_end, asset_rejects_js_end, asset_icon_svg_end,   asset_dygraph_css_end,
+        asset_dygraph_js_end};
     for (size_t i = 0; i < COUNT_OF(assets) && assets[i].bytes.len == 0; i++) {
         struct asset *a = &assets[i];
         a->bytes.len = (size_t)(ends[i] - a->bytes.ptr);

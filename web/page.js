@@ -3,6 +3,7 @@
 import { drawChart } from "./chart.js";
 import { add, bytesText, durationText, el, shortText, show, showAll, showFigure, valueText, visible } from "./dom.js";
 import { drawHeatmap } from "./heatmap.js";
+import { hasWindow, increaseOf } from "./promql.js";
 import { bucketAfter, bucketStart, endOf, firstBucket, pastsOf, rangeBetween, RANGES } from "./range.js";
 import { drawRejects } from "./rejects.js";
 import { drawBuckets, drawClasses, drawTop } from "./tables.js";
@@ -303,26 +304,11 @@ async function askPasts() {
   if (buckets.size > 0) drawRows(rows());
 }
 
-const WINDOWS = { minute: "1m", hour: "1h", day: "1d" }; // a time bucket in PromQL, which has no months
-
 // The histogram that the heatmap shows: the chosen one, or the report's first. Null: there is none.
 function heatmapMeasure() {
   const { measures, expressions } = view.report;
   const quantile = isQuantile() ? view.measure : measures.find((m, i) => expressions[i].startsWith("histogram("));
-  return quantile === undefined || WINDOWS[range().step] === undefined ? null : quantile.replace(QUANTILE, "").slice(0, -1);
-}
-
-// The filters as PromQL has them: its labels are the dimensions, but for some characters (prom/names.h).
-function matchers() {
-  const labels = [];
-  for (const dimension of view.report.dimensions) {
-    let label = dimension.replace(/^[0-9]/, "_$&").replace(/[^a-zA-Z0-9_]/g, "_");
-    while (labels.includes(label) || ["__name__", "le"].includes(label)) label += "_";
-    labels.push(label);
-  }
-  const regex = (text) => text.replace(/[\\.+?^$(){}[\]]/g, "\\$&").replace(/\*/g, ".*");
-  return view.filters.map(([d, value, word]) => labels[view.report.dimensions.indexOf(d)]
-    + (word === "where" ? `=~${JSON.stringify(regex(value))}` : `=${JSON.stringify(value)}`)).join(",");
+  return quantile === undefined || !hasWindow(range().step) ? null : quantile.replace(QUANTILE, "").slice(0, -1);
 }
 
 async function askHeatmap() {
@@ -332,7 +318,7 @@ async function askHeatmap() {
   const { step } = range();
   const [first, end] = [firstBucket(range(), nowMs()), endOf(range(), nowMs())];
   const length = bucketAfter(step, 0);
-  const words = [["query", `sum(increase(${view.report.name}:${measure}{${matchers()}}[${WINDOWS[step]}]))`],
+  const words = [["query", increaseOf(view.report, measure, view.filters, step)],
     ["start", String((first + length) / 1000)], ["end", String(end / 1000)], ["step", String(length / 1000)]];
   const { data } = await ask("query_range", words, "prometheus/api/v1");
   if (asked !== address({})) return;

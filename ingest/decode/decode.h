@@ -206,7 +206,8 @@ bool decode_is_open(const struct decode *d);
 bool decode_heeds_directives(const struct decode *d);
 /* Does `fields` say where this field comes from? */
 bool decode_has_origin(const struct decode *d, enum field f);
-/* The known own field of this name, for the last step to fill; FIELD_MAX: there is none, or it has an origin. */
+/* The known own field of this name, for the last step to fill; FIELD_MAX: there is none, or `fields` says
+ * where it comes from. */
 enum field decode_own_field(const struct decode *d, const char *name);
 /* Bits of the fields that tags or labels of these names fill. */
 uint64_t decode_tag_fields(const struct decode *d);

@@ -30,9 +30,14 @@ BEFORE = 13  # hits of /page/19 in the hour before; it has 39 in the last one
 PAST = ((1, 1240), (7, 2790))  # days before, hits then
 LOADS = 100  # at most, on a busy machine
 FIRST_LOAD_BYTES_MAX, PAINTED_MS_MAX = 200_000, 300
-# The browser's time for some work, on a computer that has to paint in PAINTED_MS_MAX; a slower one has as much longer.
+# The browser's time for some work, the best of ten, on a computer that has to paint in PAINTED_MS_MAX; a slower one has as much longer.
 WORK_MS = 20
-WORK = "(() => { const begun = performance.now(); let x = 0; for (let i = 0; i < 2e6; i++) x = (x * 31 + i) | 0; return performance.now() - begun + 0 * x; })()"
+WORK = """Math.min(...Array.from({ length: 10 }, () => {
+    const begun = performance.now();
+    let x = 0;
+    for (let i = 0; i < 2e6; i++) x = (x * 31 + i) | 0;
+    return performance.now() - begun + 0 * x;
+}))"""
 
 # Texts that would leave a mark on the document if any of them ran.
 SCRIPT = f"/<script>document.body.setAttribute('{MARK}',1)</script>"
@@ -191,7 +196,7 @@ class PageTest(unittest.TestCase):
 
     def check_harmless(self, page):
         self.assertFalse(page.evaluate(f"document.querySelector('[{MARK}]') !== null"))
-        self.assertEqual(["dygraph.min.js", "dom.js", "range.js", "chart.js", "heatmap.js", "tables.js", "rejects.js", "page.js"],
+        self.assertEqual(["dygraph.min.js", "dom.js", "range.js", "chart.js", "heatmap.js", "promql.js", "tables.js", "rejects.js", "page.js"],
                          page.evaluate("[...document.scripts].map((s) => s.getAttribute('src'))"))
         self.assertEqual(1, page.evaluate("document.images.length"))
         self.assertEqual(0, page.evaluate("document.querySelectorAll('table b').length"))

@@ -196,6 +196,7 @@ static void test_web_assets_are_all_there(void **state)
     web_check(f, "/chart.js", 200, "Dygraph");
     web_check(f, "/heatmap.js", 200, "drawHeatmap");
     web_check(f, "/tables.js", 200, "drawTop");
+    web_check(f, "/promql.js", 200, "increaseOf");
     web_check(f, "/rejects.js", 200, "drawRejects");
     web_check(f, "/page.css", 200, "prefers-color-scheme");
     web_check(f, "/icon.svg", 200, "<svg");
