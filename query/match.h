@@ -10,7 +10,7 @@
 #include "query/query.h"
 #include "query/where.h"
 
-/* What a query wants of a series. */
+/* The filters and conditions of a query. */
 struct series_wanted {
     struct slice
         values[REPORT_DIMENSIONS_MAX];   /* text of each dimension of the report; a NULL pointer: any */

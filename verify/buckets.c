@@ -436,7 +436,7 @@ static bool compare(struct verify *v, size_t report, enum span resolution, const
     return good;
 }
 
-/* Those of all reports, in their order. */
+/* The kept times of all reports, in the order of reports. */
 struct keeping {
     const struct store *store;
     struct kept_times *kept;

@@ -11,7 +11,7 @@
 #include "aggregate/report.h"
 #include "ingest/event.h"
 
-/* Of a source's partition, as the store names them. */
+/* A source and its partition, as the store names them. */
 struct recount_origin {
     uint64_t salt; /* sample_salt() */
     const char *source, *partition;

@@ -64,7 +64,7 @@ static const struct {
                    {"user_agent_original", FIELD_AGENT},
                    {"http_user_agent", FIELD_AGENT}};
 
-/* Those of own fields, if they are known. */
+/* The conventions of own fields, for those that are known. */
 static const struct {
     const char *attribute, *field;
 } own_conventions[] = {{"http_server_request_duration", "duration"},

@@ -26,7 +26,7 @@
 #define REMOTE_SCHEMA_MAX    8
 #define REMOTE_SCHEMA_CUSTOM (-53) /* buckets with bounds of their own */
 
-/* What a histogram says of the one before it. */
+/* A histogram says by its hint whether it goes on with the one before it. */
 enum remote_hint { REMOTE_HINT_NONE, REMOTE_HINT_RESET, REMOTE_HINT_NO_RESET, REMOTE_HINT_GAUGE };
 
 /* A message Histogram. */

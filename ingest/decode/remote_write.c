@@ -19,8 +19,7 @@ enum { MESSAGE_SERIES = 1, MESSAGE_METADATA = 3, MESSAGE_SYMBOLS = 4, MESSAGE_SE
 enum { SAMPLE_VALUE = 1, SAMPLE_TIME = 2 };
 
 #define STALE_BITS   0x7ff0000000000002 /* Prometheus' NaN for a series that has ended */
-/* The names of the parts of histograms, beside the bytes of a message. */
-#define NAMES_GROWTH 8
+#define NAMES_GROWTH 8                  /* names of parts take at most so many times a message's bytes */
 
 static const struct remote_layout layout_1 = {.samples = 2, .histograms = 4};
 static const struct remote_layout layout_2 = {.samples = 2, .histograms = 3, .has_refs = true};
