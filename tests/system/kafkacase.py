@@ -215,6 +215,15 @@ class KafkaCase(Case):
         self.process.kill()
         self.process.wait()
 
+    def count_by_killed(self, source, rounds, send):
+        """Daemons count what is sent; each is killed once it has stored some of it."""
+        for _ in range(rounds):
+            self.run_daemon()
+            before = sum(self.nexts(source).values())
+            send()
+            self.wait_for(lambda: sum(self.nexts(source).values()), lambda found, before=before: found > before)
+            self.kill()
+
     def stop(self, number=signal.SIGTERM):
         self.wait_for_log("event=started ")  # before, a signal ends it as any process
         self.process.send_signal(number)

@@ -49,12 +49,7 @@ class KafkaNewest(KafkaCase):
 
     def test_killed_daemon_and_backfill(self):
         self.configure([self.feed], WHOLE + REPORTS)
-        for _ in range(3):
-            self.run_daemon()
-            self.send(2000)
-            self.wait_for(lambda: sum(self.nexts(self.feed.source).values()), lambda found: found > 0)
-            self.process.kill()
-            self.process.wait()
+        self.count_by_killed(self.feed.source, 3, lambda: self.send(2000))
         self.run_daemon()
         self.send(500)
         self.wait_counted(self.feed)

@@ -43,12 +43,7 @@ class KafkaSample(KafkaCase):
 
     def test_killed_daemon(self):
         self.configure([self.feed], WHOLE + REPORTS)
-        for _ in range(4):
-            self.run_daemon()
-            self.send(3000)
-            self.wait_for(lambda: sum(self.nexts(self.feed.source).values()), lambda found: found > 0)
-            self.process.kill()
-            self.process.wait()
+        self.count_by_killed(self.feed.source, 4, lambda: self.send(3000))
         self.run_daemon()
         self.send(500)
         self.wait_counted(self.feed)

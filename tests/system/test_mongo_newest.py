@@ -146,6 +146,14 @@ class Newest(MongoCase):
         self.count("-q", "a.log")
         self.check({"a.log": logs["a.log"] + more})
 
+    def test_events_beside_other_are_not_judged(self):
+        self.write("tallyd.yaml", b"reports: {pages: {by: [path], newest: 4, series_max: 2}}\n")
+        self.write("a.log", make_log(self.dice, 200, days=1))
+        self.count("-q", "a.log")
+        said = r"pages: not judged: newest events of \d series and days beside some of \(other\)\n.*: 0 differences"
+        self.assertRegex(self.tallyd("verify", "-c", "tallyd.yaml", "--store", self.store, "a.log"), said)
+        self.tallyd("verify", "--store", self.store, "--store-only")
+
     def test_expiry(self):
         old, new = make_log(self.dice, 60).replace(b"Jan/2026", b"Jun/2025"), make_log(self.dice, 60)
         self.write("tallyd.yaml", b"reports:\n  pages: {by: [path], newest: 4, keep: {minute: 2d, hour: 20d, day: 40d}}\n"
