@@ -12,7 +12,7 @@ struct place {
     int64_t day_ms;
 };
 
-/* A report's newest events. Differences are told once a scan is whole, since a scan that fails is repeated. */
+/* A report's newest events. Differences are told once a scan is whole: one that fails is repeated. */
 struct comparison {
     struct verify *v;
     const struct recount *recount;

@@ -11,7 +11,7 @@ import contextlib
 import os
 import threading
 
-from harness import EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_UNAVAILABLE, TIMEOUT_S, dice, draw_death, dying_at, failpoints
+from harness import EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_UNAVAILABLE, dice, draw_death, dying_at, failpoints
 from kafkacase import SPAN, Feed, KafkaCase, in_envelope, main
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 8)

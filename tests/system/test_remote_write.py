@@ -8,7 +8,6 @@ import json
 import math
 import subprocess
 import time
-import unittest
 import urllib.parse
 import urllib.request
 
