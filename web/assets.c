@@ -6,40 +6,34 @@
     __asm__(".pushsection .rodata\n.balign 16\n.global " #symbol "\n.global " #symbol "_end\n" #symbol \
             ":\n.incbin \"" file "\"\n" #symbol "_end:\n.byte 0\n.popsection\n")
 
-EMBED(asset_page_html, "web/page.html");
-EMBED(asset_page_css, "web/page.css");
-EMBED(asset_page_js, "web/page.js");
-EMBED(asset_dom_js, "web/dom.js");
-EMBED(asset_range_js, "web/range.js");
-EMBED(asset_chart_js, "web/chart.js");
-EMBED(asset_heatmap_js, "web/heatmap.js");
-EMBED(asset_tables_js, "web/tables.js");
-EMBED(asset_promql_js, "web/promql.js");
-EMBED(asset_rejects_js, "web/rejects.js");
-EMBED(asset_icon_svg, "web/icon.svg");
-EMBED(asset_dygraph_css, DYGRAPHS "/dygraph.min.css");
-EMBED(asset_dygraph_js, DYGRAPHS "/dygraph.min.js");
+#define HTML "text/html; charset=utf-8"
+#define CSS  "text/css; charset=utf-8"
+#define JS   "text/javascript; charset=utf-8"
 
-#define ASSET(url, symbol, mime)                          \
-    {                                                     \
-        .path = url, .type = mime, .bytes = { symbol, 0 } \
-    }
+/* X(symbol, file, URL, type) for each asset. */
+#define ASSETS(X)                                                        \
+    X(page_html, "web/page.html", "/", HTML)                             \
+    X(page_css, "web/page.css", "/page.css", CSS)                        \
+    X(page_js, "web/page.js", "/page.js", JS)                            \
+    X(dom_js, "web/dom.js", "/dom.js", JS)                               \
+    X(range_js, "web/range.js", "/range.js", JS)                         \
+    X(chart_js, "web/chart.js", "/chart.js", JS)                         \
+    X(heatmap_js, "web/heatmap.js", "/heatmap.js", JS)                   \
+    X(tables_js, "web/tables.js", "/tables.js", JS)                      \
+    X(promql_js, "web/promql.js", "/promql.js", JS)                      \
+    X(rejects_js, "web/rejects.js", "/rejects.js", JS)                   \
+    X(icon_svg, "web/icon.svg", "/icon.svg", "image/svg+xml")            \
+    X(dygraph_css, DYGRAPHS "/dygraph.min.css", "/dygraph.min.css", CSS) \
+    X(dygraph_js, DYGRAPHS "/dygraph.min.js", "/dygraph.min.js", JS)
 
-static struct asset assets[] = {
-    ASSET("/", asset_page_html, "text/html; charset=utf-8"),
-    ASSET("/page.css", asset_page_css, "text/css; charset=utf-8"),
-    ASSET("/page.js", asset_page_js, "text/javascript; charset=utf-8"),
-    ASSET("/dom.js", asset_dom_js, "text/javascript; charset=utf-8"),
-    ASSET("/range.js", asset_range_js, "text/javascript; charset=utf-8"),
-    ASSET("/chart.js", asset_chart_js, "text/javascript; charset=utf-8"),
-    ASSET("/heatmap.js", asset_heatmap_js, "text/javascript; charset=utf-8"),
-    ASSET("/tables.js", asset_tables_js, "text/javascript; charset=utf-8"),
-    ASSET("/promql.js", asset_promql_js, "text/javascript; charset=utf-8"),
-    ASSET("/rejects.js", asset_rejects_js, "text/javascript; charset=utf-8"),
-    ASSET("/icon.svg", asset_icon_svg, "image/svg+xml"),
-    ASSET("/dygraph.min.css", asset_dygraph_css, "text/css; charset=utf-8"),
-    ASSET("/dygraph.min.js", asset_dygraph_js, "text/javascript; charset=utf-8"),
-};
+#define EMBEDDED(symbol, file, url, mime) EMBED(asset_##symbol, file);
+#define ASSET(symbol, file, url, mime)    {.path = url, .type = mime, .bytes = {asset_##symbol, 0}},
+#define END(symbol, file, url, mime)      asset_##symbol##_end,
+
+ASSETS(EMBEDDED)
+
+static struct asset assets[] = {ASSETS(ASSET)};
+static const char *const ends[] = {ASSETS(END)};
 
 /* Packs an asset; the memory is never freed. */
 static struct slice pack(struct slice bytes)
@@ -51,11 +45,6 @@ static struct slice pack(struct slice bytes)
 
 void assets_init(void)
 {
-    const char *const ends[COUNT_OF(assets)] = {
-        asset_page_html_end, asset_page_css_end,   asset_page_js_end,    asset_dom_js_end,
-        asset_range_js_end,  asset_chart_js_end,   asset_heatmap_js_end, asset_tables_js_end,
-        asset_promql_js_end, asset_rejects_js_end, asset_icon_svg_end,   asset_dygraph_css_end,
-        asset_dygraph_js_end};
     for (size_t i = 0; i < COUNT_OF(assets) && assets[i].bytes.len == 0; i++) {
         struct asset *a = &assets[i];
         a->bytes.len = (size_t)(ends[i] - a->bytes.ptr);
