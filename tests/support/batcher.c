@@ -1,8 +1,10 @@
 #include "tests/support/batcher.h"
 
+#include "aggregate/recent_document.h"
 #include "base/check.h"
 #include "base/civil.h"
 #include "base/mem.h"
+#include "ingest/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +25,9 @@ struct batcher {
     struct range range; /* the sealed batch */
     struct books books;
     struct batch batch;
+    int64_t events;      /* added so far */
+    struct arena newest; /* memory of newest events */
+    struct recent_room room;
 };
 
 struct batcher *batcher_new(const struct report *reports, size_t report_count, uint32_t shard_count)
@@ -35,6 +40,7 @@ struct batcher *batcher_new(const struct report *reports, size_t report_count, u
     b->part_pointers = xcalloc(shard_count, sizeof(struct part *));
     b->known = xcalloc(shard_count * report_count, sizeof *b->known);
     books_init(&b->books, report_count);
+    arena_init(&b->newest, 4096);
     for (uint32_t s = 0; s < shard_count; s++) {
         struct part *p = b->part_pointers[s] = &b->parts[s];
         *p = (struct part){.shard = s, .report_count = report_count};
@@ -66,6 +72,8 @@ void batcher_free(struct batcher *b)
         books_fini(&b->parts[s].books);
     }
     books_fini(&b->books);
+    arena_fini(&b->newest);
+    recent_room_fini(&b->room);
     free(b->parts);
     free(b->part_pointers);
     free(b->known);
@@ -105,6 +113,13 @@ static struct cell *cell_of(struct cells *cells, uint32_t series, uint32_t time)
     return c;
 }
 
+static void add_newest(struct batcher *b, const struct report *r, struct cell *c, int64_t at_ms)
+{
+    const struct event ev = {.at_ms = at_ms, .order = record_order(b->events++, 0)};
+    recent_add(&report_sketch(r, c, r->sketch_count)->recent, &b->newest, r->newest,
+               recent_document(&b->room, NULL, 0, slice_text("batcher/0/"), &ev));
+}
+
 void batcher_add(struct batcher *b, uint32_t shard, size_t report, const char *key, int64_t at_ms,
                  const int64_t *values)
 {
@@ -113,6 +128,8 @@ void batcher_add(struct batcher *b, uint32_t shard, size_t report, const char *k
     struct series *s = series_of(&b->known[shard * b->report_count + report], pr, slice_text(key));
     struct cell *c = cell_of(&pr->cells, s->number, (uint32_t)(at_ms / report_cell_ms(&b->reports[report])));
     report_merge(&b->reports[report], c->value, values);
+    if (b->reports[report].newest > 0)
+        add_newest(b, &b->reports[report], c, at_ms);
 }
 
 struct books *batcher_books(struct batcher *b, uint32_t shard)
@@ -161,4 +178,5 @@ void batcher_clear(struct batcher *b)
         }
         books_clear(&b->parts[s].books);
     }
+    arena_reset(&b->newest);
 }

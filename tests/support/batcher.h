@@ -13,6 +13,7 @@ struct batcher;
 struct batcher *batcher_new(const struct report *reports, size_t report_count, uint32_t shard_count);
 void batcher_free(struct batcher *b);
 
+/* Adds columns; if the report keeps newest events, also an event of this time. */
 void batcher_add(struct batcher *b, uint32_t shard, size_t report, const char *key, int64_t at_ms,
                  const int64_t *values);
 /* The open books of a shard, which the test may change. */

@@ -121,12 +121,39 @@ static void test_pieces_of_any_size_find_what_is_lost(void **state)
     }
 }
 
+/* Months that have too many cells are read day by day. */
+static void test_newest_events_in_pieces_of_any_size(void **state)
+{
+    struct world *w = *state;
+    struct dice d = dice_new("audit");
+    struct report *r = &w->reports[FIXTURE_PAGES];
+    struct err e;
+    free(r->definition);
+    r->definition = NULL;
+    r->newest = 3;
+    r->generation++;
+    assert_true(report_finish(r, &e));
+    world_reopen(w);
+    fill(w, &d);
+    const struct found sound = audit(w, AUDIT_CELLS_MAX);
+    assert_int_equal(sound.differences, 0);
+    run_sql(w, "DELETE FROM recent_4 WHERE at = (SELECT max(at) FROM recent_4)");
+    const struct found whole = audit(w, AUDIT_CELLS_MAX);
+    assert_int_equal(whole.differences, 1);
+    for (size_t s = 0; s < COUNT_OF(sizes); s++) {
+        const struct found found = audit(w, sizes[s]);
+        assert_int_equal(found.differences, whole.differences);
+        assert_int_equal(found.compared, whole.compared);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
 {
     const struct CMUnitTest alike[] = {TEST(test_pieces_of_any_size_find_the_same)};
-    const struct CMUnitTest of_rows[] = {TEST(test_pieces_of_any_size_find_what_is_lost)};
+    const struct CMUnitTest of_rows[] = {TEST(test_pieces_of_any_size_find_what_is_lost),
+                                         TEST(test_newest_events_in_pieces_of_any_size)};
     int failed = 0;
     for (size_t i = 0; i < world_kind_count(); i++) {
         world_kind = &world_kinds[i];
