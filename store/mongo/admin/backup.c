@@ -108,7 +108,6 @@ static bool release(struct backing *g, const bson_t *ledger)
     bson_t update = BSON_INITIALIZER, unset;
     bson_iter_t backups, at, until;
     int64_t now_ms = clock_wall_ms(g->m->store.clock);
-    bool matched;
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
     snprintf(path, sizeof path, "backups.%s", g->id);
     BSON_APPEND_UTF8(&unset, path, "");
@@ -121,11 +120,8 @@ static bool release(struct backing *g, const bson_t *ledger)
         }
     }
     bson_append_document_end(&update, &unset);
-    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
-    bool good = mongo_update_one(g->m->client, MONGO_LEDGER, filter, &update, false, &matched, g->e);
-    bson_destroy(filter);
-    bson_destroy(&update);
-    return good;
+    return mongo_change(g->m->client, MONGO_LEDGER, BCON_NEW("_id", MONGO_LEDGER), &update, false, NULL,
+                        g->e);
 }
 
 static bool keep_hold(struct backing *g)
@@ -299,11 +295,9 @@ static bool list_logs(struct backing *g, struct logs *l)
     snprintf(to, sizeof to, "%s0", l->slot); /* sorts behind "/" */
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
     bson_t *options = BCON_NEW("projection", "{", "prev", BCON_BOOL(true), "}");
-    bool good = mongo_find(g->m->client, MONGO_BATCHES, filter, options, take_log, l, g->e);
+    bool good = mongo_look(g->m->client, MONGO_BATCHES, filter, options, take_log, l, g->e);
     if (l->count > 0)
         qsort(l->list, l->count, sizeof *l->list, compare_logs);
-    bson_destroy(options);
-    bson_destroy(filter);
     return good;
 }
 
@@ -390,12 +384,10 @@ static bool copy_log(struct backing *g, const char *slot, const struct logged *l
     snprintf(to, sizeof to, "%s/%016" PRIx64 "/%016" PRIx64 "0", slot, (uint64_t)log->inc,
              (uint64_t)log->seq);
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
-    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
-    bool good = mongo_find(g->m->client, MONGO_BATCHES, filter, options, take_part, &c, g->e) && c.good &&
-                check_log(text_slice(&c.packed), g->e);
+    bool good = mongo_look(g->m->client, MONGO_BATCHES, filter,
+                           BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}"), take_part, &c, g->e) &&
+                c.good && check_log(text_slice(&c.packed), g->e);
     text_fini(&c.packed);
-    bson_destroy(options);
-    bson_destroy(filter);
     return good;
 }
 

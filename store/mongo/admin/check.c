@@ -16,6 +16,7 @@
 #include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/send/batches.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
@@ -154,13 +155,9 @@ static bool see_collection(void *context, const struct mongo_collection *c, stru
     for (int slot = 0; slot < MONGO_SLOTS; slot++)
         g->seen->seq[slot] = -1;
     g->collection = c;
-    bson_t all = BSON_INITIALIZER;
     bson_t *options =
         BCON_NEW("projection", "{", "applied", BCON_BOOL(true), "metadata", BCON_BOOL(true), "}");
-    bool good = mongo_find(g->m->client, c->name, &all, options, see_document, g, e);
-    bson_destroy(options);
-    bson_destroy(&all);
-    return good;
+    return mongo_look(g->m->client, c->name, NULL, options, see_document, g, e);
 }
 
 /* ---- documents against the ledger */

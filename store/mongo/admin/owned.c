@@ -4,6 +4,7 @@
 #include "store/mongo/admin/copy.h"
 #include "store/mongo/admin/dump.h"
 #include "store/mongo/raw/place.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <stdio.h>
@@ -145,14 +146,11 @@ bool mongo_each_owned(struct mongo_store *m, const struct mongo_dump *also, mong
                       struct err *e)
 {
     struct owning o = {.m = m, .also = also, .fn = fn, .context = context};
-    bson_t all = BSON_INITIALIZER;
     bson_t *options = BCON_NEW("projection", "{", "name", BCON_BOOL(true), "generation", BCON_BOOL(true),
                                "definition", BCON_BOOL(true), "}");
     snprintf(o.database, sizeof o.database, "%s", mongo_client_database(m->client));
-    bool good = mongo_find(m->client, MONGO_REPORTS, &all, options, take_key, &o.keys, e) &&
+    bool good = mongo_look(m->client, MONGO_REPORTS, NULL, options, take_key, &o.keys, e) &&
                 each_of_database(&o, e) && each_of_months(&o, e);
-    bson_destroy(options);
-    bson_destroy(&all);
     text_fini(&o.keys);
     return good;
 }

@@ -20,6 +20,7 @@
 #include "store/mongo/raw/place.h"
 #include "store/mongo/send/batches.h"
 #include "store/mongo/send/send.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
@@ -339,14 +340,11 @@ static bool put_report(void *context, const bson_t *document, struct err *e)
     struct restoring *r = context;
     bson_t filter = BSON_INITIALIZER, report = BSON_INITIALIZER;
     bson_iter_t id;
-    bool matched;
     if (bson_iter_init_find(&id, document, "_id"))
         bson_append_iter(&filter, "_id", -1, &id);
     bson_copy_to_excluding_noinit(document, &report, "swept", NULL);
-    bool good = mongo_update_one(r->m->client, MONGO_REPORTS, &filter, &report, true, &matched, e);
+    bool good = mongo_change(r->m->client, MONGO_REPORTS, &filter, &report, true, NULL, e);
     r->documents++;
-    bson_destroy(&report);
-    bson_destroy(&filter);
     return good;
 }
 

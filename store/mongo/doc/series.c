@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "store/common/values.h"
 #include "store/mongo/doc/document.h"
+#include "store/mongo/wire/command.h"
 
 #include <inttypes.h>
 
@@ -236,10 +237,7 @@ static bool read_first(struct completing *c, const char *collection, struct err 
     BSON_APPEND_INT32(&part, c->path, 1);
     bson_append_document_end(&options, &part);
     BSON_APPEND_INT64(&options, "limit", (int64_t)c->left);
-    bool good = mongo_find(c->m->client, collection, &filter, &options, see_value, c, e);
-    bson_destroy(&options);
-    bson_destroy(&filter);
-    return good;
+    return mongo_look(c->m->client, collection, &filter, &options, see_value, c, e);
 }
 
 /* Reads the remaining texts, grouped by the server. */

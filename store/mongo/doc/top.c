@@ -4,6 +4,7 @@
 #include "store/mongo/doc/decimal.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/sketch.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
@@ -225,11 +226,9 @@ bool mongo_top(struct store *st, const struct store_top *what, top_fn *fn, void 
              measure_has_sketch(measure) ? rank_by_name(what->by) : "");
     uint64_t wanted = write_filter(what, &filter);
     write_options(&g, &options);
-    bool good = mongo_find(m->client, mongo_collection(m, what->report, MONGO_TOP, collection), &filter,
+    bool good = mongo_look(m->client, mongo_collection(m, what->report, MONGO_TOP, collection), &filter,
                            &options, see_period, &g, e);
     *found = g.valid == wanted;
-    bson_destroy(&options);
-    bson_destroy(&filter);
     text_fini(&g.key);
     return good;
 }

@@ -122,8 +122,5 @@ bool mongo_find_weeks(struct mongo_store *m, bool *are_there, struct err *e)
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8("weeks/"), "$lt", BCON_UTF8("weeks0"), "}");
     bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "limit", BCON_INT64(1));
     *are_there = false;
-    bool good = mongo_find(m->client, MONGO_JOBS, filter, options, see_one, are_there, e);
-    bson_destroy(options);
-    bson_destroy(filter);
-    return good;
+    return mongo_look(m->client, MONGO_JOBS, filter, options, see_one, are_there, e);
 }

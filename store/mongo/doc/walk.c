@@ -2,6 +2,7 @@
 
 #include "base/civil.h"
 #include "store/mongo/doc/document.h"
+#include "store/mongo/wire/command.h"
 
 static bool see_date(void *context, const bson_t *document)
 {
@@ -28,10 +29,7 @@ static bool first_between(struct mongo_store *m, size_t report, int64_t from_ms,
     bson_append_document_end(&filter, &of);
     *date_ms = -1;
     mongo_collection(m, report, span_name(SPAN_MONTH), collection);
-    bool good = mongo_find(m->client, collection, &filter, options, see_date, date_ms, e);
-    bson_destroy(options);
-    bson_destroy(&filter);
-    return good;
+    return mongo_look(m->client, collection, &filter, options, see_date, date_ms, e);
 }
 
 /* Looks at the next month first, which mostly has documents: some servers read a whole range before they

@@ -105,13 +105,9 @@ static bool weigh(const struct drop *d, struct store_dropped *dropped, struct er
 
 static bool mark(const struct drop *d, struct err *e)
 {
-    bool matched;
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(d->key));
     bson_t *update = BCON_NEW("$set", "{", MONGO_DROPPING, BCON_BOOL(true), "}");
-    bool good = mongo_update_one(d->m->client, MONGO_REPORTS, filter, update, false, &matched, e);
-    bson_destroy(update);
-    bson_destroy(filter);
-    return good;
+    return mongo_change(d->m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(d->key)), update, false, NULL,
+                        e);
 }
 
 /* Some servers refuse to drop a collection that does not exist. */

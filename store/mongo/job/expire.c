@@ -22,6 +22,7 @@
 #include "store/mongo/doc/watermarks.h"
 #include "store/mongo/job/ttl.h"
 #include "store/mongo/raw/place.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/page.h"
 
 #include <inttypes.h>
@@ -87,10 +88,7 @@ static bool put_lower(struct mongo_store *m, size_t report, const struct waterma
             BSON_APPEND_DATE_TIME(&set, path, watermarks->before_ms[s]);
     }
     bson_append_document_end(&update, &set);
-    bool good = mongo_update_one(m->client, MONGO_REPORTS, &filter, &update, false, matched, e);
-    bson_destroy(&filter);
-    bson_destroy(&update);
-    return good;
+    return mongo_change(m->client, MONGO_REPORTS, &filter, &update, false, matched, e);
 }
 
 bool mongo_move_back(struct store *st, size_t report, int64_t now_ms, struct err *e)

@@ -50,10 +50,7 @@ bool mongo_lease_set(struct mongo_store *m, const char *id, int64_t fence, const
     BSON_APPEND_INT64(&query, "fence", fence);
     bson_init(&update);
     BSON_APPEND_DOCUMENT(&update, "$set", set);
-    bool good = mongo_update_one(m->client, MONGO_JOBS, &query, &update, false, held, e);
-    bson_destroy(&update);
-    bson_destroy(&query);
-    return good;
+    return mongo_change(m->client, MONGO_JOBS, &query, &update, false, held, e);
 }
 
 static bool set_until(struct mongo_store *m, const char *id, int64_t fence, int64_t until_ms, bool *held,

@@ -5,22 +5,19 @@
 #include "store/mongo/doc/top.h"
 #include "store/mongo/doc/walk.h"
 #include "store/mongo/doc/watermarks.h"
+#include "store/mongo/wire/command.h"
 
 /* Raises the stamp of a ranking as a batch does, except for `applied`. */
 static bool mark_again(struct mongo_store *m, const char *collection, enum span span, int64_t start_ms,
                        struct err *e)
 {
     char id[MONGO_TOP_ID_BYTES];
-    bool matched;
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(mongo_top_id(span, start_ms, id)), "metadata.date",
                               BCON_DATE_TIME(start_ms));
     bson_t *update = BCON_NEW("$inc", "{", "written", BCON_INT64(1), "}", "$set", "{", "waiting",
                               BCON_BOOL(true), "modified", BCON_DATE_TIME(clock_wall_ms(m->store.clock)), "v",
                               BCON_INT32(MONGO_SCHEMA), "}", "$setOnInsert", "{", "applied", "{", "}", "}");
-    bool good = mongo_update_one(m->client, collection, filter, update, true, &matched, e);
-    bson_destroy(update);
-    bson_destroy(filter);
-    return good;
+    return mongo_change(m->client, collection, filter, update, true, NULL, e);
 }
 
 struct again {

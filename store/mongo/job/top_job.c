@@ -136,15 +136,13 @@ static int compare_looks(const void *left, const void *right)
 static bool read_waiting(struct mongo_store *m, size_t report, struct looks *looks, struct err *e)
 {
     char collection[MONGO_NAME_BYTES];
-    bson_t *filter = BCON_NEW("waiting", BCON_BOOL(true));
     bson_t *options =
         BCON_NEW("projection", "{", "metadata", BCON_BOOL(true), "written", BCON_BOOL(true), "}");
     mongo_collection(m, report, MONGO_TOP, collection);
-    bool good = mongo_find(m->client, collection, filter, options, see_waiting, looks, e);
+    bool good = mongo_look(m->client, collection, BCON_NEW("waiting", BCON_BOOL(true)), options, see_waiting,
+                           looks, e);
     if (looks->count > 0)
         qsort(looks->list, looks->count, sizeof *looks->list, compare_looks);
-    bson_destroy(options);
-    bson_destroy(filter);
     return good;
 }
 
@@ -281,14 +279,12 @@ static bool set_ranking(struct ranking *r, struct period *p)
                               BCON_INT64(p->what.written));
     write_ranking(r, p, &update);
     failpoint(FAILPOINT_TOP_RANKED);
-    bool good = mongo_update_one(r->m->client, r->collection, filter, &update, false, &matched, r->e);
+    bool good = mongo_change(r->m->client, r->collection, filter, &update, false, &matched, r->e);
     if (good && matched)
         r->what->done(r->what->context, r->m->reports[r->report].name, p->what.span, p->what.start_ms,
                       top_period_series(&p->tops));
     else if (good)
         wait_anew(r, &p->what);
-    bson_destroy(&update);
-    bson_destroy(filter);
     return good;
 }
 
@@ -389,13 +385,12 @@ static bool rank_due(struct ranking *r, const struct looks *due)
 
 static bool take_lease(struct ranking *r, char owner[MONGO_OWNER_BYTES], bool *taken)
 {
-    bool matched;
     bson_t after;
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(r->id));
     bson_t *update = BCON_NEW("$setOnInsert", "{", "fence", BCON_INT64(0), "}");
     owner[0] = '\0';
     *taken = false;
-    bool good = mongo_update_one(r->m->client, MONGO_JOBS, filter, update, true, &matched, r->e);
+    bool good =
+        mongo_change(r->m->client, MONGO_JOBS, BCON_NEW("_id", BCON_UTF8(r->id)), update, true, NULL, r->e);
     if (good) {
         r->kept_ms = clock_mono_ms(r->m->store.clock);
         good = mongo_lease_take(r->m, r->id, 0, taken, &after, r->e);
@@ -407,8 +402,6 @@ static bool take_lease(struct ranking *r, char owner[MONGO_OWNER_BYTES], bool *t
         mongo_lease_owner(&after, owner);
         bson_destroy(&after);
     }
-    bson_destroy(update);
-    bson_destroy(filter);
     return good;
 }
 

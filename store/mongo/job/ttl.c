@@ -6,6 +6,7 @@
 #include "store/common/watermarks.h"
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/doc/watermarks.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/index.h"
 
@@ -125,10 +126,8 @@ static bool note_change(struct mongo_store *m, size_t report, struct err *e)
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     BSON_APPEND_DATE_TIME(&set, "ttl.since", now_ms);
     bson_append_document_end(&update, &set);
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
-    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, false, &matched, e);
-    bson_destroy(filter);
-    bson_destroy(&update);
+    bool good = mongo_change(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(m->more[report].key)),
+                             &update, false, &matched, e);
     bson_destroy(&min);
     return good && (matched || err_set(e, EX_DATAERR, "%s: report %s is not in `reports` any more",
                                        mongo_client_name(m->client), m->reports[report].name));
@@ -345,14 +344,11 @@ static bool settle(struct mongo_store *m, size_t report, const struct mongo_ttl 
     const struct watermarks none = {0};
     struct watermarks watermarks = none;
     bson_t update = BSON_INITIALIZER;
-    bool matched;
     (void)store_move_watermarks(&m->store, &m->reports[report], more->ttl.age_ms, now_ms, &watermarks);
     mongo_append_dates(&update, "expired", &none, &watermarks);
     append_ttl(&update, wanted);
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key), "ttl.since", BCON_DATE_TIME(more->ttl.since_ms));
-    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, false, &matched, e);
-    bson_destroy(filter);
-    bson_destroy(&update);
+    bool good = mongo_change(m->client, MONGO_REPORTS, filter, &update, false, NULL, e);
     failpoint(FAILPOINT_TTL_SETTLED);
     return good;
 }

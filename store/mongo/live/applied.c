@@ -1,6 +1,7 @@
 #include "store/mongo/live/applied.h"
 
 #include "store/mongo/ledger/ledger.h"
+#include "store/mongo/wire/command.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,12 +49,9 @@ static bool see_ledger(void *context, const bson_t *ledger)
 
 bool mongo_applied_done(struct mongo_applied *a, struct mongo_store *m, struct err *e)
 {
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(MONGO_LEDGER));
     bson_t *options = BCON_NEW("projection", "{", "writers", BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, MONGO_LEDGER, filter, options, see_ledger, a, e);
-    bson_destroy(options);
-    bson_destroy(filter);
-    return good;
+    return mongo_look(m->client, MONGO_LEDGER, BCON_NEW("_id", BCON_UTF8(MONGO_LEDGER)), options, see_ledger,
+                      a, e);
 }
 
 bool mongo_applied_covers(const struct mongo_applied *a, const struct mongo_applied *b)

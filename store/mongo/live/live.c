@@ -11,6 +11,7 @@
 #include "store/mongo/live/groups.h"
 #include "store/mongo/live/hints.h"
 #include "store/mongo/live/minutes.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
@@ -96,10 +97,7 @@ static bool read_period(struct live *l, struct err *e)
     l->is_whole = false;
     memset(l->sums, 0, sizeof l->sums);
     l->has = (struct mongo_applied){0};
-    bool good = mongo_find(l->m->client, l->top, filter, options, see_period, l, e);
-    bson_destroy(options);
-    bson_destroy(filter);
-    return good;
+    return mongo_look(l->m->client, l->top, filter, options, see_period, l, e);
 }
 
 /* ---- documents of series */
@@ -142,10 +140,7 @@ static bool read_documents(struct live *l, const uint32_t *series, size_t count,
     mongo_ids_end(&ids, &filter);
     bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(false), "metadata", BCON_BOOL(true),
                                "applied", BCON_BOOL(true), l->value_path, BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, l->documents, &filter, options, see_document, l, e);
-    bson_destroy(options);
-    bson_destroy(&filter);
-    return good;
+    return mongo_look(m->client, l->documents, &filter, options, see_document, l, e);
 }
 
 /* ---- which of them */

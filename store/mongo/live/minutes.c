@@ -3,6 +3,7 @@
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/top.h"
 #include "store/mongo/live/groups.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <stdio.h>
@@ -58,11 +59,9 @@ static bool read_hours(struct mongo_store *m, struct minutes *s, struct err *e)
     bson_t *options =
         BCON_NEW("projection", "{", "written", BCON_BOOL(true), "metadata.date", BCON_BOOL(true),
                  "minutes.batches", BCON_BOOL(true), s->path, BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, mongo_collection(m, what->report, MONGO_TOP, collection), filter,
+    bool good = mongo_look(m->client, mongo_collection(m, what->report, MONGO_TOP, collection), filter,
                            options, see_hour, s, e);
     s->is_whole = s->is_whole && s->hours == (last_ms - first_ms) / HOUR_MS + 1;
-    bson_destroy(options);
-    bson_destroy(filter);
     return good;
 }
 

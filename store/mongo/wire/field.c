@@ -15,6 +15,27 @@ int64_t mongo_number_at(const bson_t *document, const char *path, int64_t otherw
     return BSON_ITER_HOLDS_DATE_TIME(&it) ? bson_iter_date_time(&it) : bson_iter_as_int64(&it);
 }
 
+struct slice mongo_bytes_of(const bson_iter_t *member)
+{
+    const uint8_t *bytes = NULL;
+    uint32_t len = 0;
+    if (BSON_ITER_HOLDS_DOCUMENT(member))
+        bson_iter_document(member, &len, &bytes);
+    return slice_of((const char *)bytes, len);
+}
+
+bool mongo_take_document(const bson_iter_t *member, bson_t *document)
+{
+    const struct slice bytes = mongo_bytes_of(member);
+    return bytes.len > 0 && bson_init_static(document, (const uint8_t *)bytes.ptr, bytes.len);
+}
+
+bool mongo_find_document(const bson_t *document, const char *path, bson_t *found)
+{
+    bson_iter_t it;
+    return mongo_find_member(document, path, &it) && mongo_take_document(&it, found);
+}
+
 const char *mongo_text_at(const bson_t *document, const char *path)
 {
     bson_iter_t it;

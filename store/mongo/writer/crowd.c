@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/sketch.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
@@ -220,10 +221,7 @@ static bool read_page(struct condensing *g, struct err *e)
         mongo_ids_add(&ids, id_of(g->m, &g->checks[i]));
     mongo_ids_end(&ids, &filter);
     bson_t *options = BCON_NEW("projection", "{", "applied", BCON_BOOL(true), member, BCON_BOOL(true), "}");
-    bool good = mongo_find(g->m->client, g->collection, &filter, options, see_document, g, e);
-    bson_destroy(options);
-    bson_destroy(&filter);
-    return good;
+    return mongo_look(g->m->client, g->collection, &filter, options, see_document, g, e);
 }
 
 /* Condenses the documents of the last checks that are of one collection. */

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "store/mongo/doc/decimal.h"
 #include "store/mongo/doc/document.h"
+#include "store/mongo/wire/command.h"
 
 static void note_begun(struct mongo_store *m, size_t report, size_t kind, uint32_t minute, bool was_made)
 {
@@ -173,14 +174,11 @@ void mongo_write_ahead(struct mongo_store *m, size_t report, size_t kind, int64_
 bool mongo_note_zeros(struct mongo_store *m, size_t report, struct err *e)
 {
     struct mongo_report *more = &m->more[report];
-    bool matched;
     if (more->has_zeros || more->plain < 0)
         return true;
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key));
     bson_t *update = BCON_NEW("$set", "{", "zeros", BCON_BOOL(true), "}");
-    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, update, false, &matched, e);
+    bool good =
+        mongo_change(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(more->key)), update, false, NULL, e);
     more->has_zeros = good;
-    bson_destroy(filter);
-    bson_destroy(update);
     return good;
 }
