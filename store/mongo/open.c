@@ -197,15 +197,9 @@ static bool register_report(struct mongo_store *m, const struct report *r, bool 
 static bool count_series(struct mongo_store *m, size_t report, struct err *e)
 {
     char collection[MONGO_NAME_BYTES];
-    bson_t *command = BCON_NEW("count", BCON_UTF8(mongo_collection(m, report, "series", collection)));
-    bson_t reply;
-    bson_iter_t it;
-    bool good = mongo_read(m->client, command, &reply, e);
-    m->more[report].series_found =
-        good && bson_iter_init_find(&it, &reply, "n") ? bson_iter_as_int64(&it) : 0;
+    mongo_collection(m, report, "series", collection);
+    bool good = mongo_count(m->client, collection, NULL, &m->more[report].series_found, e);
     m->more[report].has_all_names = m->more[report].series_found == 0;
-    bson_destroy(&reply);
-    bson_destroy(command);
     return good;
 }
 

@@ -57,6 +57,7 @@ struct backing {
     struct mongo_dump_file file; /* the file that is being written */
     struct text last;            /* `_id` of the last document copied */
     size_t page;                 /* documents in the last reply */
+    bool is_written;             /* all of them are in the file */
     uint64_t documents;
     size_t batches;
     struct err *e;
@@ -156,43 +157,29 @@ static bool goes_on(struct backing *g, const char *what)
     return g->b->goes_on(g->b->context, what, g->documents, 0) || backup_stopped("the backup", g->e);
 }
 
-static bool take_document(struct backing *g, const bson_iter_t *at)
+static bool take_document(void *context, const bson_t *document)
 {
-    const uint8_t *bytes;
-    uint32_t len;
-    bson_t document;
-    bson_iter_t it;
-    bson_iter_document(at, &len, &bytes);
-    if (!bson_init_static(&document, bytes, len))
-        return err_set(g->e, EX_IOERR, "%s: the server sent a document that is none",
-                       mongo_client_name(g->m->client));
+    struct backing *g = context;
     g->documents++;
     g->page++;
     text_clear(&g->last);
-    if (bson_iter_init_find(&it, &document, "_id") && BSON_ITER_HOLDS_UTF8(&it))
-        text_puts(&g->last, bson_iter_utf8(&it, NULL));
-    return mongo_dump_put(&g->file, &document, g->e);
+    text_puts(&g->last, mongo_text_at(document, "_id"));
+    g->is_written = mongo_dump_put(&g->file, document, g->e);
+    return g->is_written;
 }
 
 /* Copies the documents of one request, which leaves no cursor open. */
 static bool copy_answer(struct backing *g, const struct mongo_place *place, const bson_t *filter,
                         int64_t skip)
 {
-    bson_t reply;
-    bson_iter_t batch, at;
     bson_t *command =
         BCON_NEW("find", BCON_UTF8(place->collection), "filter", BCON_DOCUMENT(filter), "sort", "{", "_id",
                  BCON_INT32(1), "}", "skip", BCON_INT64(skip), "limit", BCON_INT64(PAGE), "batchSize",
                  BCON_INT32(PAGE), "singleBatch", BCON_BOOL(true));
-    bool good = mongo_read_in(g->m->client, place->database, command, &reply, g->e);
     g->page = 0;
-    if (good && mongo_find_member(&reply, "cursor.firstBatch", &batch) && bson_iter_recurse(&batch, &at)) {
-        while (good && bson_iter_next(&at))
-            good = !BSON_ITER_HOLDS_DOCUMENT(&at) || take_document(g, &at);
-    }
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
+    g->is_written = true;
+    return mongo_list(g->m->client, place->database, command, MONGO_BATCH, take_document, g, g->e) &&
+           g->is_written;
 }
 
 /* Copies documents with a text as `_id`, as tallyd writes them; each request continues behind the last one.

@@ -162,31 +162,17 @@ static bool see_collection(void *context, const struct mongo_collection *c, stru
 
 /* ---- documents against the ledger */
 
-static bool count_ahead(struct checking *g, const char *collection, int slot, int64_t seq, int64_t *count,
-                        struct err *e)
-{
-    char path[MONGO_SLOT_BYTES + 16];
-    bson_t reply;
-    bson_iter_t n;
-    snprintf(path, sizeof path, "applied.w%d", slot);
-    bson_t *command =
-        BCON_NEW("count", BCON_UTF8(collection), "query", "{", path, "{", "$gt", BCON_INT64(seq), "}", "}");
-    bool good = mongo_read(g->m->client, command, &reply, e);
-    *count = good && bson_iter_init_find(&n, &reply, "n") ? bson_iter_as_int64(&n) : 0;
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
-}
-
 static bool check_ahead(struct checking *g, size_t i, const bson_t *after, struct err *e)
 {
     const struct seen *s = &g->collections[i];
     const char *name = g->names[i].name;
     for (int slot = 0; slot < MONGO_SLOTS; slot++) {
         int64_t seq = seq_of(after, slot), count;
+        char path[MONGO_SLOT_BYTES + 16];
+        snprintf(path, sizeof path, "applied.w%d", slot);
         if (s->seq[slot] <= seq)
             continue;
-        if (!count_ahead(g, name, slot, seq, &count, e))
+        if (!mongo_count(g->m->client, name, BCON_NEW(path, "{", "$gt", BCON_INT64(seq), "}"), &count, e))
             return false;
         if (seq < 0)
             tell(g,

@@ -147,16 +147,11 @@ static bool keep_mark(struct mongo_store *m, struct err *e)
 static bool delete_late(void *context, const struct mongo_collection *c, struct err *e)
 {
     struct mongo_store *m = context;
-    int64_t count;
     if (c->holds != HOLDS_DOCUMENTS && c->holds != HOLDS_SERIES && c->holds != HOLDS_TOP &&
         c->holds != HOLDS_JOBS)
         return true;
-    bson_t *command =
-        BCON_NEW("delete", BCON_UTF8(c->name), "deletes", "[", "{", "q", "{", "applied." SLOT, "{", "$lt",
-                 BCON_INT64(m->writer.fills_from), "}", "}", "limit", BCON_INT32(0), "}", "]");
-    bool good = mongo_write_many(m->client, command, c->name, &count, e);
-    bson_destroy(command);
-    return good;
+    bson_t *late = BCON_NEW("applied." SLOT, "{", "$lt", BCON_INT64(m->writer.fills_from), "}");
+    return mongo_delete_all(m->client, c->name, late, NULL, e);
 }
 
 /* Delete documents that the server made late, for an earlier copy, which was killed. */

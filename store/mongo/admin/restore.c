@@ -205,7 +205,7 @@ static bool load_document(void *context, const bson_t *document, struct err *e)
 /* Makes capped collections, which must be capped from the beginning. Daemons make validators. */
 static bool create_capped(struct restoring *r, const struct mongo_place *place, const bson_t *metadata)
 {
-    bson_t command = BSON_INITIALIZER, reply;
+    bson_t command = BSON_INITIALIZER;
     bson_iter_t it;
     static const char *const options[] = {"capped", "size", "max"};
     if (!mongo_find_member(metadata, "options.capped", &it) || !bson_iter_as_bool(&it))
@@ -217,10 +217,7 @@ static bool create_capped(struct restoring *r, const struct mongo_place *place, 
         if (mongo_find_member(metadata, path, &it))
             bson_append_iter(&command, options[i], -1, &it);
     }
-    bool good = mongo_write_in(r->m->client, place->database, &command, NULL, &reply, r->e);
-    bson_destroy(&reply);
-    bson_destroy(&command);
-    return good;
+    return mongo_run(r->m->client, place->database, &command, 0, r->e);
 }
 
 static bool load_collection(struct restoring *r, const struct mongo_dump_entry *entry)
@@ -298,25 +295,13 @@ static bool apply_batches(struct restoring *r)
 
 /* ---- derived documents, and the rest */
 
-static bool change_many(struct restoring *r, const char *collection, const bson_t *filter, bson_t *update)
-{
-    int64_t count;
-    bson_t *command =
-        BCON_NEW("update", BCON_UTF8(collection), "updates", "[", "{", "q", BCON_DOCUMENT(filter), "u",
-                 BCON_DOCUMENT(update), "multi", BCON_BOOL(true), "}", "]");
-    bool good = mongo_write_many(r->m->client, command, collection, &count, r->e);
-    bson_destroy(command);
-    bson_destroy(update);
-    return good;
-}
-
 /* Resets jobs: no leases, nothing rolled up, and the next fence above that of every document. */
 static bool reset_jobs(struct restoring *r)
 {
     int64_t now_ms = clock_wall_ms(r->m->store.clock);
     int64_t fence = now_ms > r->rolled_up ? now_ms : r->rolled_up + 1;
-    bson_t all = BSON_INITIALIZER;
-    bool good = change_many(r, MONGO_JOBS, &all, BCON_NEW("$unset", "{", "owner", "", "until", "", "}"));
+    bool good = mongo_change_all(r->m->client, MONGO_JOBS, bson_new(),
+                                 BCON_NEW("$unset", "{", "owner", "", "until", "", "}"), NULL, r->e);
     for (size_t t = 0; good && t < MONGO_TARGETS; t++) {
         char from[32], to[32];
         snprintf(from, sizeof from, "%s/", mongo_targets[t].job);
@@ -326,10 +311,8 @@ static bool reset_jobs(struct restoring *r)
             BCON_NEW("$unset", "{", "rolled", "", "}", "$max", "{", "fence", BCON_INT64(fence), "}");
         if (t == MONGO_WEEKS)
             BCON_APPEND(update, "$set", "{", "stale", BCON_BOOL(true), "}");
-        good = change_many(r, MONGO_JOBS, filter, update);
-        bson_destroy(filter);
+        good = mongo_change_all(r->m->client, MONGO_JOBS, filter, update, NULL, r->e);
     }
-    bson_destroy(&all);
     return good;
 }
 

@@ -122,14 +122,8 @@ static bool delete_page(struct mongo_store *m, const struct mongo_range *range, 
 static bool unset_page(struct mongo_store *m, size_t report, const char *collection, enum span span,
                        const struct mongo_page *p, int64_t *count, struct err *e)
 {
-    bson_t command, updates, one, update, unset, filter;
+    bson_t update = BSON_INITIALIZER, unset, filter;
     mongo_page_filter(p, NULL, &filter);
-    bson_init(&command);
-    BSON_APPEND_UTF8(&command, "update", collection);
-    BSON_APPEND_ARRAY_BEGIN(&command, "updates", &updates);
-    BSON_APPEND_DOCUMENT_BEGIN(&updates, "0", &one);
-    BSON_APPEND_DOCUMENT(&one, "q", &filter);
-    BSON_APPEND_DOCUMENT_BEGIN(&one, "u", &update);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
     for (size_t i = 0; i < m->reports[report].measure_count; i++) {
         char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
@@ -139,15 +133,9 @@ static bool unset_page(struct mongo_store *m, size_t report, const char *collect
         BSON_APPEND_UTF8(&unset, path, "");
     }
     bson_append_document_end(&update, &unset);
-    bson_append_document_end(&one, &update);
-    BSON_APPEND_BOOL(&one, "multi", true);
-    bson_append_document_end(&updates, &one);
-    bson_append_array_end(&command, &updates);
     failpoint(FAILPOINT_EXPIRE_BEFORE_COMMIT);
-    bool good = mongo_write_many(m->client, &command, collection, count, e);
+    bool good = mongo_change_all(m->client, collection, &filter, &update, count, e);
     failpoint(FAILPOINT_EXPIRE_AFTER_COMMIT);
-    bson_destroy(&command);
-    bson_destroy(&filter);
     return good;
 }
 

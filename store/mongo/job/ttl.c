@@ -13,12 +13,11 @@
 #include <stdio.h>
 #include <time.h>
 
-#define CODE_NAMESPACE_NOT_FOUND 26
-#define CODE_INDEX_NOT_FOUND     27
-#define TRIES                    5 /* tries to make an index while others drop it */
-#define AGAIN_MS                 100
-#define KEY                      "metadata.date"
-#define DESCENDING               (-1) /* a report without dimensions already has the ascending index */
+#define CODE_INDEX_NOT_FOUND 27
+#define TRIES                5 /* tries to make an index while others drop it */
+#define AGAIN_MS             100
+#define KEY                  "metadata.date"
+#define DESCENDING           (-1) /* a report without dimensions already has the ascending index */
 
 /* ---- what is wanted */
 
@@ -95,13 +94,9 @@ static bool has_any(const int64_t age_ms[SPAN_COUNT])
 bool mongo_ttl_read_clock(struct mongo_store *m, int64_t *now_ms, struct err *e)
 {
     bson_t reply;
-    bson_iter_t it;
-    bson_t *command = BCON_NEW("hello", BCON_INT32(1));
-    bool good = mongo_read(m->client, command, &reply, e);
-    bool tells = good && bson_iter_init_find(&it, &reply, "localTime") && BSON_ITER_HOLDS_DATE_TIME(&it);
-    *now_ms = tells ? bson_iter_date_time(&it) : clock_wall_ms(m->store.clock);
+    bool good = mongo_ask(m->client, BCON_NEW("hello", BCON_INT32(1)), &reply, e);
+    *now_ms = mongo_number_at(&reply, "localTime", clock_wall_ms(m->store.clock));
     bson_destroy(&reply);
-    bson_destroy(command);
     return good;
 }
 
@@ -135,39 +130,26 @@ static bool note_change(struct mongo_store *m, size_t report, struct err *e)
 
 /* ---- indexes */
 
-/* Reads the TTL of one index in a list. False: it has another name. */
-static bool see_index(const bson_iter_t *index, int64_t *ttl_s)
+/* Reads the TTL of an index of our name. */
+static bool see_index(void *context, const bson_t *index)
 {
-    bson_iter_t at, key;
-    if (!bson_iter_recurse(index, &at) || !bson_iter_find(&at, "name") || !BSON_ITER_HOLDS_UTF8(&at) ||
-        strcmp(bson_iter_utf8(&at, NULL), MONGO_INDEX_TTL) != 0)
-        return false;
-    bool is_ours = bson_iter_recurse(index, &at) && bson_iter_find(&at, "key") &&
-                   bson_iter_recurse(&at, &key) && bson_iter_next(&key) &&
-                   strcmp(bson_iter_key(&key), KEY) == 0 && bson_iter_as_int64(&key) == DESCENDING &&
-                   !bson_iter_next(&key) && bson_iter_recurse(index, &at) &&
-                   !bson_iter_find(&at, "partialFilterExpression");
-    bool has_ttl = is_ours && bson_iter_recurse(index, &at) && bson_iter_find(&at, "expireAfterSeconds");
-    *ttl_s = has_ttl ? bson_iter_as_int64(&at) : 0;
-    return true;
+    int64_t *ttl_s = context;
+    bson_iter_t it, key;
+    if (strcmp(mongo_text_at(index, "name"), MONGO_INDEX_TTL) != 0)
+        return true;
+    bool is_ours = bson_iter_init_find(&it, index, "key") && bson_iter_recurse(&it, &key) &&
+                   bson_iter_next(&key) && strcmp(bson_iter_key(&key), KEY) == 0 &&
+                   bson_iter_as_int64(&key) == DESCENDING && !bson_iter_next(&key) &&
+                   !bson_has_field(index, "partialFilterExpression");
+    *ttl_s = is_ours ? mongo_number_at(index, "expireAfterSeconds", 0) : 0;
+    return false;
 }
 
 bool mongo_ttl_find(struct mongo_store *m, const char *collection, int64_t *ttl_s, struct err *e)
 {
-    bson_t reply;
-    bson_iter_t batch, at;
-    bool found = false;
-    bson_t *command = BCON_NEW("listIndexes", BCON_UTF8(collection));
-    bool good = mongo_read(m->client, command, &reply, e);
     *ttl_s = -1;
-    if (good && mongo_find_member(&reply, "cursor.firstBatch", &batch) && bson_iter_recurse(&batch, &at)) {
-        while (!found && bson_iter_next(&at))
-            found = see_index(&at, ttl_s);
-    }
-    good = good || mongo_number_at(&reply, "code", 0) == CODE_NAMESPACE_NOT_FOUND;
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
+    return mongo_list(m->client, NULL, BCON_NEW("listIndexes", BCON_UTF8(collection)), MONGO_BATCH, see_index,
+                      ttl_s, e);
 }
 
 static bool refuse(const struct mongo_store *m, const char *collection, const char *why, struct err *e)
@@ -186,7 +168,7 @@ static bool drop(struct mongo_store *m, const char *collection, struct err *e)
     int64_t code = good ? 0 : mongo_number_at(&reply, "code", 0);
     bson_destroy(&reply);
     bson_destroy(command);
-    return good || code == CODE_NAMESPACE_NOT_FOUND || code == CODE_INDEX_NOT_FOUND;
+    return good || code == MONGO_NAMESPACE_NOT_FOUND || code == CODE_INDEX_NOT_FOUND;
 }
 
 /* Makes the index. False: it is refused. If it succeeds, *e is the error for an index that is then not
