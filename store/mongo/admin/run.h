@@ -8,8 +8,10 @@ struct mongo_admin_run {
     struct mongo_store *m;
     const struct mongo_task *task;
     struct text *out;
-    bool is_there;   /* there is a server */
-    bool is_sharded; /* the server is a mongos: a sharded cluster */
+    bool is_there;                    /* there is a server */
+    bool is_sharded;                  /* the server is a mongos: a sharded cluster */
+    enum store_validation validation; /* of the task, as far as the server is to have it */
+    bson_t options;                   /* of the collections there: mongo_list_options() */
     bool has_failed;
     struct err failure; /* the first failure */
 };
