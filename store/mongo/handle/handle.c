@@ -134,7 +134,6 @@ void mongo_free(struct mongo_store *m)
     sketch_work_fini(&m->sorting.sketches);
     for (size_t t = 0; t < MONGO_TARGETS; t++)
         free(m->sorting.written[t].starts);
-    free(m->worker.looks);
     free(m->sorting.periods.starts);
     free(m->crowd.slots);
     free(m->crowd.checks);

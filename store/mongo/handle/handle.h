@@ -186,10 +186,8 @@ struct mongo_sorting {
 
 /* State that jobs keep from one call to the next. */
 struct mongo_worker {
-    size_t expire_next;       /* the report that mongo_expire() begins with */
-    size_t expire_clean;      /* reports in a row with nothing to delete; all: expiry is complete */
-    struct mongo_look *looks; /* months that wait for a roll-up: mongo/job/roll.c */
-    size_t look_count, look_capacity;
+    size_t expire_next;  /* the report that mongo_expire() begins with */
+    size_t expire_clean; /* reports in a row with nothing to delete; all: expiry is complete */
 };
 
 /* The time buckets of one document. */

@@ -124,7 +124,6 @@ static bool open_source(struct mongo_merge *g, struct mongo_source *source, stru
 struct row {
     bson_t set;
     bool has_buckets;
-    const struct measure *damaged;   /* a value of it does not decode; NULL: none */
     int64_t sum[REPORT_COLUMNS_MAX]; /* sum of all its buckets */
     bool is_in_sum[REPORT_MEASURES_MAX];
     union sketch sketch; /* of all its buckets */
@@ -167,19 +166,6 @@ static bool is_nothing(const struct mongo_merge *g, const bson_t *document, int6
            bson_iter_as_int64(&value) == 0;
 }
 
-/* Merges the sketch of a day. */
-static bool add_sketch(struct mongo_merge *g, const bson_iter_t *value, struct row *row, struct err *e)
-{
-    const struct measure *measure = report_sketched(&g->m->reports[g->report], g->sketch);
-    const uint8_t *bytes = NULL;
-    uint32_t len = 0;
-    if (BSON_ITER_HOLDS_DOCUMENT(value))
-        bson_iter_document(value, &len, &bytes);
-    return mongo_merge_sketch(measure, slice_of((const char *)bytes, len), &row->sketch, &g->work.arena) ||
-           err_set(e, EX_DATAERR, "%s: %s has a damaged %s: restore it from a backup",
-                   mongo_client_name(g->m->client), g->from_collection, measure->expression);
-}
-
 /* Copies the values of a bucket. */
 static bool add_bucket(struct mongo_merge *g, const bson_t *document, int64_t ms, struct row *row,
                        struct err *e)
@@ -195,11 +181,15 @@ static bool add_bucket(struct mongo_merge *g, const bson_t *document, int64_t ms
         bson_iter_t value;
         if (!is_of(g, i) || !mongo_find_member(document, field_from(g, i, ms, field), &value))
             continue;
-        if (!mongo_read_value(measure, &value, own))
-            row->damaged = measure;
+        if (!mongo_read_value(measure, &value, own) ||
+            (g->of_sketch &&
+             !mongo_merge_sketch(measure, mongo_bytes_of(&value), &row->sketch, &g->work.arena)))
+            return err_set(
+                e, EX_DATAERR,
+                "%s: %s cannot be made: %s has a damaged %s at %s of \"%s\": restore it from a backup",
+                mongo_client_name(g->m->client), g->collection, g->from_collection, measure->expression,
+                field, mongo_text_at(document, "_id"));
         field_to(g, i, ms, field);
-        if (g->of_sketch && !add_sketch(g, &value, row, e))
-            return false;
         if (measure->kind == MEASURE_MEAN && BSON_ITER_HOLDS_DOCUMENT(&value))
             add_mean(g, measure, field, &value, own, &row->set);
         else if (g->from->finest < g->from->span) /* else the day has a document, which says the same */
@@ -251,7 +241,7 @@ static void add_filter(const struct mongo_merge *g, const struct mongo_source *f
     (void)key_of(g, first->document, &is_other);
     const struct slice key = text_slice(&g->m->id);
     mongo_add_metadata(filter, g->m, g->report, is_other ? NULL : &key);
-    mongo_add_guard(filter, MONGO_ROLL_APPLIED, g->fence);
+    mongo_add_guard(filter, MONGO_ROLL_APPLIED, g->job->fence);
 }
 
 /* Logs the update. It does not remove members that months no longer have. */
@@ -290,16 +280,10 @@ static bool add_update(struct mongo_merge *g, const struct mongo_source *first, 
         for (; good && is_at[i] && ms < source->to_ms; ms = span_next(resolution, ms))
             good = add_bucket(g, source->document, ms, &row, e);
     }
-    if (good && row.damaged != NULL) {
-        good =
-            err_set(e, EX_DATAERR,
-                    "%s: %s cannot be made: its months have a damaged %s; `tallyd verify --store-only` says "
-                    "where",
-                    mongo_client_name(g->m->client), g->collection, row.damaged->expression);
-    } else if (good && row.has_buckets) {
+    if (good && row.has_buckets) {
         if (g->target->kind == &mongo_week)
             add_sum(g, &row);
-        BSON_APPEND_INT64(&row.set, MONGO_ROLL_APPLIED, g->fence);
+        BSON_APPEND_INT64(&row.set, MONGO_ROLL_APPLIED, g->job->fence);
         BSON_APPEND_DATE_TIME(&row.set, "modified", g->now_ms);
         log_update(g, first, &row.set);
         g->documents++;
@@ -316,13 +300,13 @@ static bool add_update(struct mongo_merge *g, const struct mongo_source *first, 
  * since. */
 static bool send_log(struct mongo_merge *g, struct err *e)
 {
-    struct mongo_open of = {.slot = MONGO_ROLL_SLOT, .seq = g->fence, .prev = -1};
+    struct mongo_open of = {.slot = MONGO_ROLL_SLOT, .seq = g->job->fence, .prev = -1};
     mongo_log_end(&g->log);
     if (!mongo_send(g->m, &of, text_slice(&g->log.packed), e))
         return false;
     failpoint(FAILPOINT_ROLLUP_SENT);
     mongo_log_begin(&g->log);
-    return g->goes_on(g->context);
+    return mongo_job_keep(g->job);
 }
 
 /* The month that is at the least series; NULL: all are at their end. */
@@ -368,8 +352,9 @@ static void name_collections(struct mongo_merge *g)
     }
 }
 
-bool mongo_merge(struct mongo_merge *g, struct err *e)
+bool mongo_merge(struct mongo_merge *g)
 {
+    struct err *e = g->job->e;
     bool good = true;
     g->now_ms = clock_wall_ms(g->m->store.clock);
     g->from =

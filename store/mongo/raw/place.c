@@ -122,8 +122,8 @@ static bool see_index(void *context, const bson_t *index)
     return !g->is_good;
 }
 
-/* Checks by the list that `command` reads what was made: a server may make another kind of collection or index
- * without an error. */
+/* Checks by the list that `command` reads what was made: a server may make another kind of collection or
+ * index without an error. */
 static bool check_growth(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
                          bson_t *command, mongo_document_fn *see, const char *otherwise, struct err *e)
 {

@@ -1,7 +1,7 @@
 /* mongo/wire/command.h - what the store says to the server most often. client.h describes the errors.
  *
- * Owner : these functions destroy the filters, updates, options and commands that they are given, in any case.
- *         Those of mongo_modify() stay with the caller.
+ * Owner : these functions destroy the filters, updates, options and commands that they are given, in any
+ *         case. Those of mongo_modify() stay with the caller.
  */
 #pragma once
 
@@ -33,14 +33,14 @@ bool mongo_count(struct mongo_client *c, const char *collection, bson_t *filter,
                  struct err *e) MUST_CHECK;
 /* mongo_read(). */
 bool mongo_ask(struct mongo_client *c, bson_t *command, bson_t *reply, struct err *e) MUST_CHECK;
-/* Reads a list in the reply to a command: calls `fn` for each document of it. An absent collection has an empty
- * list. EX_IOERR: the reply has only a part of the list. `database` NULL: that of the client. */
+/* Reads a list in the reply to a command: calls `fn` for each document of it. An absent collection has an
+ * empty list. EX_IOERR: the reply has only a part of the list. `database` NULL: that of the client. */
 #define MONGO_LIST_MAX 100000 /* names in one reply, to be asked for */
 #define MONGO_BATCH    "cursor.firstBatch"
 bool mongo_list(struct mongo_client *c, const char *database, bson_t *command, const char *list,
                 mongo_document_fn *fn, void *context, struct err *e) MUST_CHECK;
-/* Runs a command whose reply has nothing but success. `harmless`: an error of this code is none; 0: every error
- * is one. `database` as above. */
+/* Runs a command whose reply has nothing but success. `harmless`: an error of this code is none; 0: every
+ * error is one. `database` as above. */
 #define MONGO_NAMESPACE_NOT_FOUND 26
 #define MONGO_NAMESPACE_EXISTS    48
 bool mongo_run(struct mongo_client *c, const char *database, bson_t *command, int64_t harmless,
