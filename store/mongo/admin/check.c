@@ -15,6 +15,7 @@
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/ledger/ledger.h"
+#include "store/mongo/live/applied.h"
 #include "store/mongo/send/batches.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
@@ -84,11 +85,10 @@ static const char *id_of(const bson_t *document)
 static void note_applied(struct checking *g, const char *key, int64_t seq, const char *id)
 {
     struct seen *seen = g->seen;
-    char *end;
-    long slot = key[0] == 'w' ? strtol(key + 1, &end, 10) : -1;
+    const size_t slot = mongo_slot_number(key);
     if (strcmp(key, "rollup") == 0)
         seen->fence = seq > seen->fence ? seq : seen->fence;
-    if (slot < 0 || slot >= MONGO_SLOTS || *end != '\0')
+    if (slot == MONGO_SLOTS)
         return;
     if (seq > g->gaps[slot].after && seq < g->gaps[slot].before && seen->lost[slot]++ == 0)
         snprintf(seen->lost_ids[slot], sizeof seen->lost_ids[slot], "%s", id);
@@ -271,26 +271,18 @@ static bool check_log(struct checking *g, const struct mongo_open *o, struct err
 static void check_partition(struct checking *g, const bson_t *ledger, const char *key,
                             const bson_iter_t *value)
 {
-    uint32_t len;
-    const uint8_t *bytes;
     bson_t partition;
-    bson_iter_t owner;
     char slot[64];
-    if (!BSON_ITER_HOLDS_DOCUMENT(value)) {
+    if (!mongo_take_document(value, &partition)) {
         tell(g, "ledger: the partition \"%s\" is not a document", key);
         return;
     }
-    bson_iter_document(value, &len, &bytes);
-    if (!bson_init_static(&partition, bytes, len))
-        return;
+    const char *owner = mongo_text_at(&partition, "owner");
     if (mongo_number_at(&partition, "next", 0) < 0 || mongo_number_at(&partition, "epoch", 0) < 0)
         tell(g, "ledger: the partition \"%s\" has a negative offset or a negative epoch", key);
-    if (!bson_iter_init_find(&owner, &partition, "owner") || !BSON_ITER_HOLDS_UTF8(&owner))
-        return;
-    snprintf(slot, sizeof slot, "writers.%s.inc", bson_iter_utf8(&owner, NULL));
-    if (mongo_number_at(ledger, slot, -1) < 0)
-        tell(g, "ledger: the partition \"%s\" is of writer %s, which it does not know", key,
-             bson_iter_utf8(&owner, NULL));
+    snprintf(slot, sizeof slot, "writers.%s.inc", owner);
+    if (owner[0] != '\0' && mongo_number_at(ledger, slot, -1) < 0)
+        tell(g, "ledger: the partition \"%s\" is of writer %s, which it does not know", key, owner);
 }
 
 static bool check_ledger(struct checking *g, const bson_t *ledger, struct err *e)

@@ -5,6 +5,7 @@
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/series.h"
 #include "store/mongo/doc/sketch.h"
+#include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
 #include <inttypes.h>
@@ -61,13 +62,8 @@ static void take_row(struct reading *g, size_t measure, size_t row, const bson_i
     }
     if (!mongo_read_value(&r->measures[measure], value, &columns[r->measures[measure].column]))
         g->damaged = &r->measures[measure];
-    if (!g->kind->of_sketch)
-        return;
-    const uint8_t *bytes = NULL;
-    uint32_t len = 0;
-    if (BSON_ITER_HOLDS_DOCUMENT(value))
-        bson_iter_document(value, &len, &bytes);
-    g->sketches[row] = slice_of((const char *)bytes, len);
+    if (g->kind->of_sketch)
+        g->sketches[row] = mongo_bytes_of(value);
 }
 
 /* Reads the time buckets below a bucket's row. The depth is limited by the resolutions. */

@@ -133,15 +133,11 @@ static bool see_total(const struct top_reading *g, const bson_iter_t *total)
 {
     const struct measure *m = measure_of(g);
     int64_t columns[MEASURE_COLUMNS_MAX] = {0};
-    const uint8_t *bytes = NULL;
-    uint32_t len = 0;
     if (measure_has_sketch(m)) {
-        if (!BSON_ITER_HOLDS_DOCUMENT(total))
-            return false;
-        bson_iter_document(total, &len, &bytes);
         union sketch own;
         memset(&own, 0, sizeof own);
-        if (!mongo_merge_sketch(m, slice_of((const char *)bytes, len), &own, g->total->memory))
+        if (!BSON_ITER_HOLDS_DOCUMENT(total) ||
+            !mongo_merge_sketch(m, mongo_bytes_of(total), &own, g->total->memory))
             return false;
         measure_unite_sketch(m, g->total->longest, &g->total->sketch, g->total->memory, &own);
     }
@@ -215,11 +211,8 @@ bool mongo_top(struct store *st, const struct store_top *what, top_fn *fn, void 
         .m = m, .what = what, .fn = fn, .context = context, .total = total, .stats = stats};
     char collection[MONGO_NAME_BYTES];
     bson_t filter, options;
-    size_t i = 0;
-    while (i < MONGO_TOP_SPANS && mongo_top_spans[i] != what->span)
-        i++;
     *found = false;
-    if (i == MONGO_TOP_SPANS || !mongo_top_is_cached(r))
+    if (!mongo_top_has_span(what->span) || !mongo_top_is_cached(r))
         return true;
     snprintf(g.measure, sizeof g.measure, "measures.%s", measure->name);
     snprintf(g.list, sizeof g.list, "%s%s%s", g.measure, measure_has_sketch(measure) ? "." : "",

@@ -7,7 +7,6 @@
 #include "store/mongo/wire/field.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 struct minutes {
     const struct store_top *what;
@@ -18,17 +17,22 @@ struct minutes {
     bool is_whole;
 };
 
-/* Adds the minutes of an hour that are in the range. */
-static void add_minutes(struct minutes *s, int64_t hour_ms, const bson_iter_t *totals)
+/* Adds the minutes of an hour that are in the range. False: another program changed the document. */
+static bool add_minutes(struct minutes *s, int64_t hour_ms, const bson_iter_t *totals)
 {
     bson_iter_t at;
     if (!BSON_ITER_HOLDS_DOCUMENT(totals) || !bson_iter_recurse(totals, &at))
-        return;
+        return false;
     while (bson_iter_next(&at)) {
-        const int64_t minute_ms = hour_ms + strtol(bson_iter_key(&at), NULL, 10) * MINUTE_MS;
+        size_t minute;
+        if (!mongo_name_is_number(bson_iter_key(&at), HOUR_MS / MINUTE_MS, &minute) ||
+            !BSON_ITER_HOLDS_INT64(&at) || bson_iter_int64(&at) < 0)
+            return false;
+        const int64_t minute_ms = hour_ms + (int64_t)minute * MINUTE_MS;
         if (minute_ms >= s->what->from_ms && minute_ms < s->what->to_ms)
-            s->total = value_add(s->total, bson_iter_as_int64(&at));
+            s->total = value_add(s->total, bson_iter_int64(&at));
     }
+    return true;
 }
 
 static bool see_hour(void *context, const bson_t *document)
@@ -43,7 +47,7 @@ static bool see_hour(void *context, const bson_t *document)
                   mongo_date_of(document, &hour_ms);
     s->hours += s->is_whole;
     if (s->is_whole && mongo_find_member(document, s->path, &totals))
-        add_minutes(s, hour_ms, &totals);
+        s->is_whole = add_minutes(s, hour_ms, &totals);
     return s->is_whole;
 }
 

@@ -1,5 +1,8 @@
 #include "store/mongo/wire/field.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 /* The last name of the path may have any character but a dot. */
 bool mongo_find_member(const bson_t *document, const char *path, bson_iter_t *found)
 {
@@ -13,6 +16,14 @@ int64_t mongo_number_at(const bson_t *document, const char *path, int64_t otherw
     if (!mongo_find_member(document, path, &it))
         return otherwise;
     return BSON_ITER_HOLDS_DATE_TIME(&it) ? bson_iter_date_time(&it) : bson_iter_as_int64(&it);
+}
+
+bool mongo_name_is_number(const char *name, size_t end, size_t *number)
+{
+    char again[24];
+    *number = strtoul(name, NULL, 10);
+    snprintf(again, sizeof again, "%zu", *number);
+    return *number < end && strcmp(again, name) == 0;
 }
 
 struct slice mongo_bytes_of(const bson_iter_t *member)

@@ -195,14 +195,11 @@ static bool see_document(void *context, const bson_t *document)
     const struct measure *measure = report_sketched(&g->m->reports[g->checks->report], g->checks->sketch);
     union sketch s;
     bson_iter_t value, entries;
-    const uint8_t *bytes;
-    uint32_t len;
     memset(&s, 0, sizeof s);
     if (!mongo_find_member(document, mongo_member(g->checks->kind->span), &value) ||
         !BSON_ITER_HOLDS_DOCUMENT(&value))
         return true;
-    bson_iter_document(&value, &len, &bytes);
-    if (!mongo_merge_sketch(measure, slice_of((const char *)bytes, len), &s, sketch_work_ready(&g->work)) ||
+    if (!mongo_merge_sketch(measure, mongo_bytes_of(&value), &s, sketch_work_ready(&g->work)) ||
         s.distinct.mask != DISTINCT_MANY)
         return true;
     note_many(g, mongo_text_at(document, "_id"));
