@@ -129,9 +129,8 @@ static bool store_report(struct mongo_store *m, const struct report *r, struct e
 {
     char key[MONGO_NAME_BYTES];
     mongo_report_key(r, key);
-    bson_t *update = BCON_NEW("$setOnInsert", "{", "name", BCON_UTF8(r->name), "generation",
-                              BCON_INT32(r->generation), "definition", BCON_UTF8(r->definition),
-                              MONGO_DECIMAL, BCON_BOOL(true), "v", BCON_INT32(MONGO_SCHEMA), "}");
+    bson_t *members = mongo_report_members(r), *update = BCON_NEW("$setOnInsert", BCON_DOCUMENT(members));
+    bson_destroy(members);
     return mongo_change(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(key)), update, true, NULL, e);
 }
 

@@ -77,9 +77,8 @@ static int64_t seq_of(const bson_t *ledger, int slot)
 
 static const char *id_of(const bson_t *document)
 {
-    bson_iter_t id;
-    return bson_iter_init_find(&id, document, "_id") && BSON_ITER_HOLDS_UTF8(&id) ? bson_iter_utf8(&id, NULL)
-                                                                                  : "(no text)";
+    const char *id = mongo_text_at(document, "_id");
+    return id[0] != '\0' ? id : "(no text)";
 }
 
 static void note_applied(struct checking *g, const char *key, int64_t seq, const char *id)
@@ -247,23 +246,17 @@ static bool check_fence(struct checking *g, size_t i, struct err *e)
 static bool check_log(struct checking *g, const struct mongo_open *o, struct err *e)
 {
     struct text packed = {0};
-    struct mongo_log_reader reader;
     struct mongo_open now;
-    struct slice update = {0};
-    struct err why = {0};
+    struct err why;
     bool good = mongo_read_log(g->m, o, &packed, e) && mongo_read_open(g->m, o->slot, &now, e);
-    bool is_whole = (int64_t)packed.len == o->bytes, more = true;
+    bool is_whole = (int64_t)packed.len == o->bytes;
     if (good && now.seq == o->seq && !is_whole)
         tell(g,
              "batches: of the log of batch %" PRId64 " of writer %s, which is under way, %zu of %" PRId64
              " bytes are there",
              o->seq, o->slot, packed.len, o->bytes);
-    mongo_log_open(&reader, text_slice(&packed));
-    while (good && is_whole && more && (more = mongo_log_next(&reader, &update, &why)) && update.len > 0)
-        ;
-    if (good && is_whole && !more)
+    if (good && is_whole && !mongo_log_check(text_slice(&packed), &why))
         tell(g, "batches: the log of batch %" PRId64 " of writer %s: %s", o->seq, o->slot, why.text);
-    mongo_log_close(&reader);
     text_fini(&packed);
     return good;
 }

@@ -244,9 +244,7 @@ static bool put_report(struct mongo_store *m, size_t report, bool is_whole, stru
     const struct report *r = &m->reports[report];
     const struct watermarks none = {0};
     bson_t update = BSON_INITIALIZER;
-    bson_t *set =
-        BCON_NEW("name", BCON_UTF8(r->name), "generation", BCON_INT32(r->generation), "definition",
-                 BCON_UTF8(r->definition), MONGO_DECIMAL, BCON_BOOL(true), "v", BCON_INT32(MONGO_SCHEMA));
+    bson_t *set = mongo_report_members(r);
     BSON_APPEND_DOCUMENT(&update, is_whole ? "$set" : "$setOnInsert", set);
     bson_destroy(set);
     if (is_whole)

@@ -142,13 +142,13 @@ static void begin_load(struct restoring *r)
 
 static bool has_duplicate(const bson_t *reply)
 {
-    bson_iter_t errors, at, code;
+    bson_iter_t errors, at;
+    bson_t error;
     bool has = false;
     if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at))
         return false;
     while (!has && bson_iter_next(&at))
-        has = bson_iter_recurse(&at, &code) && bson_iter_find(&code, "code") &&
-              bson_iter_as_int64(&code) == MONGO_DUPLICATE_KEY;
+        has = mongo_take_document(&at, &error) && mongo_number_at(&error, "code", 0) == MONGO_DUPLICATE_KEY;
     return has;
 }
 
@@ -268,20 +268,13 @@ static bool carry_out(struct restoring *r)
 static bool take_part(void *context, const bson_t *document, struct err *e)
 {
     struct restoring *r = context;
-    bson_iter_t it;
-    uint64_t inc, seq;
+    struct mongo_open log;
     unsigned part;
-    char slot[MONGO_SLOT_BYTES];
-    bool is_log =
-        bson_iter_init_find(&it, document, "_id") && BSON_ITER_HOLDS_UTF8(&it) &&
-        sscanf(bson_iter_utf8(&it, NULL), "%7[^/]/%" SCNx64 "/%" SCNx64 "/%x", slot, &inc, &seq, &part) == 4;
-    if (!is_log)
+    if (!mongo_parse_batch_id(mongo_text_at(document, "_id"), &log, &part))
         return err_set(e, EX_DATAERR, "the backup has a batch of no name: take another backup");
     if (part == 0 && r->packed.len > 0 && !carry_out(r))
         return false;
-    memcpy(r->log.slot, slot, sizeof slot);
-    r->log.inc = (int64_t)inc;
-    r->log.seq = (int64_t)seq;
+    r->log = log;
     mongo_log_add_part(document, &r->packed);
     return true;
 }

@@ -4,6 +4,7 @@
 #include "aggregate/dimension.h"
 #include "base/civil.h"
 #include "store/mongo/doc/decimal.h"
+#include "store/mongo/wire/field.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>
@@ -303,9 +304,8 @@ bool mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t
 
 bool mongo_date_of(const bson_t *document, int64_t *date_ms)
 {
-    bson_iter_t it, date;
-    if (!bson_iter_init(&it, document) || !bson_iter_find_descendant(&it, "metadata.date", &date) ||
-        !BSON_ITER_HOLDS_DATE_TIME(&date))
+    bson_iter_t date;
+    if (!mongo_find_member(document, "metadata.date", &date) || !BSON_ITER_HOLDS_DATE_TIME(&date))
         return false;
     *date_ms = bson_iter_date_time(&date);
     return *date_ms >= 0 && *date_ms < CIVIL_END_MS; /* other dates are damage by others */

@@ -263,13 +263,8 @@ static void write_options(struct reading *g)
 static void require(bson_t *to, const char *path)
 {
     char index[16];
-    bson_t one, exists;
     snprintf(index, sizeof index, "%u", bson_count_keys(to));
-    bson_append_document_begin(to, index, -1, &one);
-    bson_append_document_begin(&one, path, -1, &exists);
-    BSON_APPEND_BOOL(&exists, "$exists", true);
-    bson_append_document_end(&one, &exists);
-    bson_append_document_end(to, &one);
+    BCON_APPEND(to, index, "{", path, "{", "$exists", BCON_BOOL(true), "}", "}");
 }
 
 /* If single keys are asked for, requires one of them. It looks at a sum or count, which every event has. */
@@ -295,23 +290,18 @@ static void filter_by_time(const struct reading *g, bson_t *filter)
     enum span bucket = g->kind->span;
     int64_t first_ms = span_floor(bucket, scan->from_ms), last_ms = span_floor(bucket, scan->to_ms - 1);
     char time[MONGO_TIME_BYTES];
-    bson_t of;
     bson_init(filter);
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &of);
-    BSON_APPEND_UTF8(&of, "$gte", mongo_time(bucket, first_ms, time));
     text_clear(&m->id);
     /* sorts behind everything that continues with "/" */
     text_printf(&m->id, "%s0", mongo_time(bucket, last_ms, time));
-    BSON_APPEND_UTF8(&of, "$lt", m->id.ptr);
-    bson_append_document_end(filter, &of);
+    BCON_APPEND(filter, "_id", "{", "$gte", BCON_UTF8(mongo_time(bucket, first_ms, time)), "$lt",
+                BCON_UTF8(m->id.ptr), "}");
     require_keys(g, filter);
     if (scan->series.kind != SERIES_ONE)
         return;
     mongo_add_metadata(filter, m, scan->report, mongo_key(&m->more[scan->report], scan->series.one));
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "metadata.date", &of);
-    BSON_APPEND_DATE_TIME(&of, "$gte", first_ms);
-    BSON_APPEND_DATE_TIME(&of, "$lte", last_ms);
-    bson_append_document_end(filter, &of);
+    BCON_APPEND(filter, "metadata.date", "{", "$gte", BCON_DATE_TIME(first_ms), "$lte",
+                BCON_DATE_TIME(last_ms), "}");
 }
 
 /* The measures to read: the wanted ones without a sketch. If one of them is not a sum, all are read: a bucket
@@ -469,35 +459,23 @@ static bool scan_documents(struct reading *g, struct scan_stats *stats, struct e
     return good;
 }
 
-bool mongo_scan_kind(struct mongo_store *m, const struct mongo_kind *kind, const struct scan *scan,
-                     scan_fn *fn, void *context, struct scan_stats *stats, struct err *e)
+struct mongo_from mongo_from_sketch(const struct report *r, size_t sketch, enum span resolution)
 {
-    struct reading g = {.m = m, .scan = scan, .kind = kind, .fn = fn, .context = context};
-    return scan_documents(&g, stats, e);
+    return (struct mongo_from){mongo_sketch_kind_for(r, sketch, resolution), sketch};
 }
 
-bool mongo_scan_sketch(struct mongo_store *m, size_t sketch, const struct scan *scan, scan_fn *fn,
-                       void *context, struct scan_stats *stats, struct err *e)
+bool mongo_scan_from(struct mongo_store *m, struct mongo_from from, const struct scan *scan, scan_fn *fn,
+                     void *context, struct scan_stats *stats, struct err *e)
 {
-    const struct mongo_kind *kind =
-        mongo_sketch_kind_for(&m->reports[scan->report], sketch, scan->resolution);
-    struct reading g = {.m = m, .scan = scan, .kind = kind, .sketch = sketch, .fn = fn, .context = context};
-    return scan_documents(&g, stats, e);
-}
-
-bool mongo_read_keys(struct mongo_store *m, const struct mongo_kind *kind, const struct scan *scan,
-                     mongo_key_fn *fn, void *context, struct scan_stats *stats, struct err *e)
-{
-    struct reading g = {.m = m, .scan = scan, .kind = kind, .key_fn = fn, .context = context};
-    return scan_documents(&g, stats, e);
-}
-
-bool mongo_read_sketch_keys(struct mongo_store *m, size_t sketch, const struct scan *scan, mongo_key_fn *fn,
-                            void *context, struct scan_stats *stats, struct err *e)
-{
-    const struct mongo_kind *kind =
-        mongo_sketch_kind_for(&m->reports[scan->report], sketch, scan->resolution);
     struct reading g = {
-        .m = m, .scan = scan, .kind = kind, .sketch = sketch, .key_fn = fn, .context = context};
+        .m = m, .scan = scan, .kind = from.kind, .sketch = from.sketch, .fn = fn, .context = context};
+    return scan_documents(&g, stats, e);
+}
+
+bool mongo_read_keys(struct mongo_store *m, struct mongo_from from, const struct scan *scan, mongo_key_fn *fn,
+                     void *context, struct scan_stats *stats, struct err *e)
+{
+    struct reading g = {
+        .m = m, .scan = scan, .kind = from.kind, .sketch = from.sketch, .key_fn = fn, .context = context};
     return scan_documents(&g, stats, e);
 }

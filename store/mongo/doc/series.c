@@ -225,19 +225,13 @@ static void begin_filter(const struct completing *c, bson_t *filter)
 /* Reads as many documents as texts are wanted. With one dimension that is enough. */
 static bool read_first(struct completing *c, const char *collection, struct err *e)
 {
-    bson_t filter, options, part;
+    bson_t filter;
     c->path = c->m->more[c->report].dimensions[c->dimension];
     begin_filter(c, &filter);
-    bson_init(&options);
-    BSON_APPEND_DOCUMENT_BEGIN(&options, "projection", &part);
-    BSON_APPEND_BOOL(&part, "_id", false);
-    BSON_APPEND_BOOL(&part, c->path, true);
-    bson_append_document_end(&options, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&options, "sort", &part);
-    BSON_APPEND_INT32(&part, c->path, 1);
-    bson_append_document_end(&options, &part);
-    BSON_APPEND_INT64(&options, "limit", (int64_t)c->left);
-    return mongo_look(c->m->client, collection, &filter, &options, see_value, c, e);
+    bson_t *options =
+        BCON_NEW("projection", "{", "_id", BCON_BOOL(false), c->path, BCON_BOOL(true), "}", "sort", "{",
+                 c->path, BCON_INT32(1), "}", "limit", BCON_INT64((int64_t)c->left));
+    return mongo_look(c->m->client, collection, &filter, options, see_value, c, e);
 }
 
 /* Reads the remaining texts, grouped by the server. */

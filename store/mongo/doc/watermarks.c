@@ -105,12 +105,9 @@ bool mongo_watermarks(struct store *st, size_t report, struct watermarks *waterm
 static bool see_watermarks(void *context, const bson_t *document)
 {
     struct mongo_store *m = context;
-    bson_iter_t id;
-    if (!bson_iter_init_find(&id, document, "_id") || !BSON_ITER_HOLDS_UTF8(&id))
-        return true;
     for (size_t r = 0; r < m->store.report_count; r++) {
         struct mongo_report *more = &m->more[r];
-        if (strcmp(bson_iter_utf8(&id, NULL), more->key) != 0)
+        if (strcmp(mongo_text_at(document, "_id"), more->key) != 0)
             continue;
         struct watermarks watermarks;
         take_dates(document, "expired", &watermarks);

@@ -243,6 +243,8 @@ static inline struct mongo_store *mongo_of(struct store *st)
 /* A handle without reports and operations, by the system's clock. It sends nothing to the server. */
 struct mongo_store *mongo_new(const char *uri, bool primary, int64_t wait_max_ms, struct err *e) MUST_CHECK;
 void mongo_free(struct mongo_store *m);
+/* The members of the document of a new report, for BCON_DOCUMENT(); the caller destroys them. */
+bson_t *mongo_report_members(const struct report *r);
 /* The handle owns `r` from now on. `key`: as of mongo_report_init(). */
 void mongo_take_report(struct mongo_store *m, const struct report *r, const char *key, bool has_zeros,
                        bool is_decimal);

@@ -1,7 +1,6 @@
 #include "store/mongo/job/lease.h"
 
 #include "base/clock.h"
-#include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/send/recover.h"
 #include "store/mongo/wire/command.h"
@@ -60,12 +59,11 @@ static void name_owner(char buf[MONGO_OWNER_BYTES])
 /* Tells the caller who holds the lease. */
 static bool tell_held(struct mongo_job *job)
 {
-    char owner[MONGO_OWNER_BYTES];
     bson_t document;
     bool good = mongo_read_document(job->m->client, MONGO_JOBS, job->id, &document, job->e);
-    mongo_lease_owner(&document, owner);
     if (good && job->what->held != NULL)
-        job->what->held(job->what->context, job->m->reports[job->report].name, owner);
+        job->what->held(job->what->context, job->m->reports[job->report].name,
+                        mongo_text_at(&document, "owner"));
     bson_destroy(&document);
     return good;
 }

@@ -19,9 +19,8 @@ static const struct mongo_kind month_kind = {SPAN_MONTH, SPAN_DAY, false};
 /* Is the document preallocated? Nothing is counted in it yet, and most likely never will be. */
 static bool is_made_ahead(const bson_t *document)
 {
-    bson_iter_t applied, at;
-    return bson_iter_init_find(&applied, document, "applied") && BSON_ITER_HOLDS_DOCUMENT(&applied) &&
-           bson_iter_recurse(&applied, &at) && !bson_iter_next(&at);
+    bson_t applied;
+    return mongo_find_document(document, "applied", &applied) && bson_empty(&applied);
 }
 
 /* The key of the document's series, in m->id; false: it has none. Members added by others are ignored. */
@@ -36,15 +35,13 @@ static bool key_of(const struct mongo_merge *g, const bson_t *document, bool *is
 static const char *rest_of(const struct mongo_merge *g, const struct mongo_source *source,
                            const bson_t *document)
 {
-    bson_iter_t it;
+    const char *id = mongo_text_at(document, "_id");
     char time[MONGO_TIME_BYTES];
     bool is_other;
     mongo_time(g->from->span, source->from_ms, time);
-    if (!bson_iter_init_find(&it, document, "_id") || !BSON_ITER_HOLDS_UTF8(&it) ||
-        strncmp(bson_iter_utf8(&it, NULL), time, strlen(time)) != 0 || is_made_ahead(document) ||
-        !key_of(g, document, &is_other))
-        return NULL;
-    return bson_iter_utf8(&it, NULL) + strlen(time);
+    bool is_ours =
+        strncmp(id, time, strlen(time)) == 0 && !is_made_ahead(document) && key_of(g, document, &is_other);
+    return is_ours ? id + strlen(time) : NULL;
 }
 
 static bool next_document(struct mongo_merge *g, struct mongo_source *source, struct err *e)
@@ -94,16 +91,13 @@ static bool open_source(struct mongo_merge *g, struct mongo_source *source, stru
     const struct report *report = &g->m->reports[g->report];
     enum span resolution = g->target->kind->finest;
     char from[MONGO_TIME_BYTES], to[MONGO_TIME_BYTES + 1], field[FIELD_BYTES];
-    bson_t options, part;
+    bson_t part;
     mongo_time(g->from->span, source->from_ms, from);
     snprintf(to, sizeof to, "%s0", from); /* sorts behind everything that continues with "/" */
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
-    bson_init(&options);
-    BSON_APPEND_DOCUMENT_BEGIN(&options, "sort", &part);
-    BSON_APPEND_INT32(&part, "_id", 1);
-    bson_append_document_end(&options, &part);
-    BSON_APPEND_INT32(&options, "batchSize", ANSWER_DOCUMENTS);
-    BSON_APPEND_DOCUMENT_BEGIN(&options, "projection", &part);
+    bson_t *options =
+        BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}", "batchSize", BCON_INT32(ANSWER_DOCUMENTS));
+    BSON_APPEND_DOCUMENT_BEGIN(options, "projection", &part);
     BSON_APPEND_BOOL(&part, "metadata", true);
     BSON_APPEND_BOOL(&part, "applied", true);
     for (size_t i = 0; i < report->measure_count; i++) {
@@ -111,10 +105,10 @@ static bool open_source(struct mongo_merge *g, struct mongo_source *source, stru
         for (; ms < source->to_ms; ms = span_next(resolution, ms))
             BSON_APPEND_BOOL(&part, field_from(g, i, ms, field), true);
     }
-    bson_append_document_end(&options, &part);
-    source->cursor = mongo_cursor_open(g->m->client, g->from_collection, filter, &options);
+    bson_append_document_end(options, &part);
+    source->cursor = mongo_cursor_open(g->m->client, g->from_collection, filter, options);
     bson_destroy(filter);
-    bson_destroy(&options);
+    bson_destroy(options);
     return next_document(g, source, e);
 }
 
@@ -247,18 +241,14 @@ static void add_filter(const struct mongo_merge *g, const struct mongo_source *f
 /* Logs the update. It does not remove members that months no longer have. */
 static void log_update(struct mongo_merge *g, const struct mongo_source *first, const bson_t *set)
 {
-    bson_t entry, part, of;
+    bson_t entry, part;
     bson_init(&entry);
     BSON_APPEND_UTF8(&entry, "c", g->collection);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &part);
     add_filter(g, first, &part);
     bson_append_document_end(&entry, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &part);
-    BSON_APPEND_DOCUMENT(&part, "$set", set);
-    BSON_APPEND_DOCUMENT_BEGIN(&part, "$setOnInsert", &of);
-    BSON_APPEND_INT32(&of, "v", MONGO_SCHEMA);
-    bson_append_document_end(&part, &of);
-    bson_append_document_end(&entry, &part);
+    BCON_APPEND(&entry, "u", "{", "$set", BCON_DOCUMENT(set), "$setOnInsert", "{", "v",
+                BCON_INT32(MONGO_SCHEMA), "}", "}");
     mongo_log_add(&g->log, &entry);
     bson_destroy(&entry);
 }

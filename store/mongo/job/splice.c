@@ -65,10 +65,10 @@ static bool make_hidden(struct mongo_store *m, const char *name, int generation,
     r.generation = generation;
     snprintf(r.name, sizeof r.name, "%s", name);
     mongo_report_key(&r, key);
-    bson_t *update =
-        BCON_NEW("$setOnInsert", "{", "name", BCON_UTF8(name), "generation", BCON_INT32(generation),
-                 "definition", BCON_UTF8(r.definition), "v", BCON_INT32(MONGO_SCHEMA), MONGO_DECIMAL,
-                 BCON_BOOL(true), MONGO_DROPPING, BCON_BOOL(true), "}");
+    bson_t *members = mongo_report_members(&r);
+    BSON_APPEND_BOOL(members, MONGO_DROPPING, true);
+    bson_t *update = BCON_NEW("$setOnInsert", BCON_DOCUMENT(members));
+    bson_destroy(members);
     mongo_append_dates(update, "expired", &none, watermarks);
     bson_t document = BSON_INITIALIZER;
     bool good =

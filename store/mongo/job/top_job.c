@@ -214,10 +214,12 @@ static bool read_periods(struct ranking *r)
     scan.measures = ranked_measures(report);
     r->of_sketch = false;
     if (scan.measures != 0)
-        good = mongo_scan_keys(r->job.m, &scan, see_bucket, r, &stats, r->job.e);
+        good = mongo_scan_keys(r->job.m, (struct mongo_from){.kind = mongo_kind_for(report, scan.resolution)},
+                               &scan, see_bucket, r, &stats, r->job.e);
     r->of_sketch = true;
     for (r->sketch = 0; good && !r->was_cut && r->sketch < report->sketch_count; r->sketch++)
-        good = mongo_scan_sketch_keys(r->job.m, r->sketch, &scan, see_bucket, r, &stats, r->job.e);
+        good = mongo_scan_keys(r->job.m, mongo_from_sketch(report, r->sketch, scan.resolution), &scan,
+                               see_bucket, r, &stats, r->job.e);
     return good;
 }
 
@@ -342,7 +344,6 @@ bool mongo_rank_job(struct mongo_store *m, size_t report, job_fn *fn, void *cont
     struct store_job job = {.name = "top", .report = m->reports[report].name, .owner = ""};
     const struct mongo_job of = mongo_job_of(m, NULL, report, MONGO_TOP, e);
     struct watermarks watermarks;
-    char owner[MONGO_OWNER_BYTES];
     struct mongo_waits waits = {.count = 0};
     bson_t lease = BSON_INITIALIZER;
     if (!mongo_top_is_cached(&m->reports[report]))
@@ -351,10 +352,9 @@ bool mongo_rank_job(struct mongo_store *m, size_t report, job_fn *fn, void *cont
                 mongo_read_document(m->client, MONGO_JOBS, of.id, &lease, e);
     for (size_t i = 0; i < waits.count; i++)
         job.waiting += mongo_wait_is_over(&waits.list[i], m) && !is_gone(&waits.list[i], &watermarks);
-    job.last_run_ms = mongo_lease_last_run(&lease);
-    mongo_lease_owner(&lease, owner);
-    if (mongo_lease_until(&lease) > clock_wall_ms(m->store.clock))
-        job.owner = owner;
+    job.last_run_ms = mongo_number_at(&lease, "last_run", 0);
+    if (mongo_number_at(&lease, "until", 0) > clock_wall_ms(m->store.clock))
+        job.owner = mongo_text_at(&lease, "owner");
     if (good)
         fn(context, &job);
     bson_destroy(&lease);

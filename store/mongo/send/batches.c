@@ -9,6 +9,16 @@ void mongo_batch_id(char buf[MONGO_BATCH_BYTES], const struct mongo_open *o, con
              (uint64_t)o->seq, part);
 }
 
+bool mongo_parse_batch_id(const char *id, struct mongo_open *o, unsigned *part)
+{
+    uint64_t inc, seq;
+    *o = (struct mongo_open){.prev = -1};
+    bool is = sscanf(id, "%7[^/]/%" SCNx64 "/%" SCNx64 "/%x", o->slot, &inc, &seq, part) == 4;
+    o->inc = is ? (int64_t)inc : 0;
+    o->seq = is ? (int64_t)seq : 0;
+    return is;
+}
+
 static bool insert_part(struct mongo_store *m, const char *id, int64_t prev, struct slice data, struct err *e)
 {
     bson_t part;

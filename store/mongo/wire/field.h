@@ -15,7 +15,8 @@ bool mongo_take_document(const bson_iter_t *member, bson_t *document);
 bool mongo_find_document(const bson_t *document, const char *path, bson_t *found);
 /* The bytes of the document that a member holds, borrowed; empty: it holds something else. */
 struct slice mongo_bytes_of(const bson_iter_t *member);
-/* The number below `end` that the name of a member says, as tallyd writes numbers; false: it is another name. */
+/* The number below `end` that the name of a member says, as tallyd writes numbers; false: it is another
+ * name. */
 bool mongo_name_is_number(const char *name, size_t end, size_t *number);
 /* "" if there is no text; valid as long as the document. */
 const char *mongo_text_at(const bson_t *document, const char *path);
