@@ -83,7 +83,7 @@ class LiveCase(MongoCase, DaemonCase):
         self.count(log)
 
     def rank(self, *arguments, **options):
-        return self.tallyd("job", "run", "top", *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)
+        return self.job("run", "top", *arguments, **options)
 
     def serve(self):
         self.write("run.yaml", (self.text + RUN + f'store: {{url: "{self.store}"}}\n').encode())
