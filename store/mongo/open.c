@@ -95,14 +95,13 @@ static bool see_report(void *context, const bson_t *document)
 {
     struct known *k = context;
     struct report r;
-    bson_iter_t zeros;
     if (is_hidden(k, document))
         return true;
     k->good = mongo_read_report(document, &r, k->e) && check_dropping(document, &r, k->e);
     if (!k->good)
         return false;
     snprintf(k->key, sizeof k->key, "%s", mongo_text_at(document, "_id"));
-    k->has_zeros = bson_iter_init_find(&zeros, document, "zeros") && bson_iter_as_bool(&zeros);
+    k->has_zeros = mongo_number_at(document, "zeros", 0) != 0;
     k->is_decimal = bson_has_field(document, MONGO_DECIMAL);
     if (k->wanted != NULL) {
         k->newest = r;

@@ -102,13 +102,11 @@ static void check_name(struct checking *g, const bson_t *document)
 {
     const struct mongo_collection *c = g->collection;
     struct mongo_store *m = g->m;
-    bson_iter_t metadata;
     char time[MONGO_TIME_BYTES];
     bool is_other, has_time = c->holds == HOLDS_DOCUMENTS;
     int64_t date_ms = mongo_number_at(document, "metadata.date", -1);
     const char *id = id_of(document);
-    if (!bson_iter_init_find(&metadata, document, "metadata") ||
-        !mongo_key_of(m, c->report, &metadata, &g->key, &is_other) ||
+    if (!mongo_key_in_document(m, c->report, document, &g->key, &is_other) ||
         (has_time && (date_ms < 0 || date_ms >= CIVIL_END_MS))) {
         tell(g, "%s: the document \"%s\" has no known series, or no time", c->name, id);
         return;

@@ -334,8 +334,8 @@ static bool put_reports(struct restoring *r)
 /* Makes the indexes as they were. If the server refuses one, that is logged: counting does not need it. */
 static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *entry)
 {
-    bson_t metadata, command = BSON_INITIALIZER, list, one, reply;
-    bson_iter_t indexes, at, it;
+    bson_t metadata, command = BSON_INITIALIZER, list, one, index;
+    bson_iter_t indexes, at;
     uint32_t count = 0;
     struct mongo_place place;
     char quoted[LOG_QUOTE_BYTES];
@@ -349,27 +349,21 @@ static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *ent
     while (has && bson_iter_next(&at)) {
         char room[16];
         const char *key;
-        bool is_id = bson_iter_recurse(&at, &it) && bson_iter_find(&it, "name") &&
-                     BSON_ITER_HOLDS_UTF8(&it) && strcmp(bson_iter_utf8(&it, NULL), "_id_") == 0;
-        if (is_id || !bson_iter_recurse(&at, &it))
+        if (!mongo_take_document(&at, &index) || strcmp(mongo_text_at(&index, "name"), "_id_") == 0)
             continue;
         size_t len = bson_uint32_to_string(count++, &key, room, sizeof room);
         bson_append_document_begin(&list, key, (int)len, &one);
-        while (bson_iter_next(&it)) {
-            if (strcmp(bson_iter_key(&it), "ns") != 0)
-                bson_append_iter(&one, NULL, -1, &it);
-        }
+        bson_copy_to_excluding_noinit(&index, &one, "ns", NULL);
         bson_append_document_end(&list, &one);
     }
     bson_append_array_end(&command, &list);
     if (good && count > 0) {
-        good = mongo_write_in(r->m->client, place.database, &command, NULL, &reply, r->e);
+        good = mongo_run(r->m->client, place.database, bson_copy(&command), 0, r->e);
         if (!good && !r->e->retryable) {
             log_warn("index_not_restored", "collection=%s error=%s", place.collection,
                      log_quote(r->e->text, quoted));
             good = true;
         }
-        bson_destroy(&reply);
     }
     bson_destroy(&command);
     bson_destroy(&metadata);
@@ -381,22 +375,12 @@ static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *ent
 /* Frees a slot: its batches are done, and its former writer cannot commit in it any more. */
 static void append_slot(bson_t *writers, const bson_iter_t *slot, int64_t now_ms)
 {
-    static const char *const own[] = {"inc", "open", "lease", "host", "pid", "who"};
-    bson_t to;
-    bson_iter_t it;
-    int64_t inc = 0;
+    bson_t to, from;
+    if (!mongo_take_document(slot, &from))
+        return;
+    const int64_t inc = mongo_number_at(&from, "inc", 0);
     bson_append_document_begin(writers, bson_iter_key(slot), -1, &to);
-    if (bson_iter_recurse(slot, &it)) {
-        while (bson_iter_next(&it)) {
-            bool is_own = false;
-            for (size_t i = 0; i < COUNT_OF(own); i++)
-                is_own |= strcmp(bson_iter_key(&it), own[i]) == 0;
-            if (strcmp(bson_iter_key(&it), "inc") == 0)
-                inc = bson_iter_as_int64(&it);
-            if (!is_own)
-                bson_append_iter(&to, NULL, -1, &it);
-        }
-    }
+    bson_copy_to_excluding_noinit(&from, &to, "inc", "open", "lease", "host", "pid", "who", NULL);
     BSON_APPEND_INT64(&to, "inc", inc < now_ms ? now_ms : inc + 1);
     BSON_APPEND_DATE_TIME(&to, "lease", 0);
     bson_append_document_end(writers, &to);
@@ -413,10 +397,8 @@ static bool put_ledger(void *context, const bson_t *copied, struct err *e)
     BSON_APPEND_INT64(&ledger, "epoch", now_ms);
     BSON_APPEND_DOCUMENT_BEGIN(&ledger, "writers", &writers);
     if (bson_iter_init_find(&it, copied, "writers") && bson_iter_recurse(&it, &slot)) {
-        while (bson_iter_next(&slot)) {
-            if (BSON_ITER_HOLDS_DOCUMENT(&slot))
-                append_slot(&writers, &slot, now_ms);
-        }
+        while (bson_iter_next(&slot))
+            append_slot(&writers, &slot, now_ms);
     }
     bson_append_document_end(&ledger, &writers);
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);

@@ -126,6 +126,14 @@ bool mongo_key_of(const struct mongo_store *m, size_t report, const bson_iter_t 
     return true;
 }
 
+bool mongo_key_in_document(const struct mongo_store *m, size_t report, const bson_t *document,
+                           struct text *key, bool *is_other)
+{
+    bson_iter_t metadata;
+    return bson_iter_init_find(&metadata, document, "metadata") &&
+           mongo_key_of(m, report, &metadata, key, is_other);
+}
+
 static void add_number(bson_t *inc, const char *path, const char *rest, int64_t value)
 {
     char name[256];

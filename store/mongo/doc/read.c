@@ -128,13 +128,11 @@ static bool is_made_ahead(const struct reading *g, const int64_t *columns)
 /* Is the document of a wanted series? Sets its number, or its key in g->key. */
 static bool find_series(struct reading *g, const bson_t *document, uint32_t *series)
 {
-    bson_iter_t metadata;
     bool is_other;
     if (g->key_fn == NULL)
         return mongo_take_name(g->m, g->scan->report, document, &g->key, series) &&
                series_set_has(&g->scan->series, *series);
-    if (!bson_iter_init_find(&metadata, document, "metadata") ||
-        !mongo_key_of(g->m, g->scan->report, &metadata, &g->key, &is_other))
+    if (!mongo_key_in_document(g->m, g->scan->report, document, &g->key, &is_other))
         return false;
     *series = is_other ? STORE_SERIES_OTHER : STORE_SERIES_OTHER + 1;
     return true;

@@ -12,23 +12,22 @@
 /* `_id` is cut: this many bytes of an escaped text can be looked for in it. */
 #define ID_SURE_BYTES 800
 
+uint32_t mongo_name_stored(struct mongo_store *m, size_t report, struct slice key)
+{
+    struct mongo_names *names = &m->more[report].names;
+    const uint32_t series = mongo_names_add(names, key);
+    mongo_names_at(names, series)->is_stored = true;
+    return series;
+}
+
 bool mongo_take_name(struct mongo_store *m, size_t report, const bson_t *document, struct text *key,
                      uint32_t *series)
 {
-    bson_iter_t metadata;
-    bool is_other;
-    if (!bson_iter_init_find(&metadata, document, "metadata") && m->reports[report].dimension_count > 0)
+    bool is_other = false;
+    text_clear(key);
+    if (m->reports[report].dimension_count > 0 && !mongo_key_in_document(m, report, document, key, &is_other))
         return false;
-    if (m->reports[report].dimension_count == 0) {
-        text_clear(key);
-        is_other = false;
-    } else if (!mongo_key_of(m, report, &metadata, key, &is_other)) {
-        return false;
-    }
-    *series =
-        is_other ? STORE_SERIES_OTHER : mongo_names_add(&m->more[report].names, slice_of(key->ptr, key->len));
-    if (!is_other)
-        mongo_names_at(&m->more[report].names, *series)->is_stored = true;
+    *series = is_other ? STORE_SERIES_OTHER : mongo_name_stored(m, report, slice_of(key->ptr, key->len));
     return true;
 }
 

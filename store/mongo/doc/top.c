@@ -3,6 +3,7 @@
 
 #include "store/mongo/doc/decimal.h"
 #include "store/mongo/doc/document.h"
+#include "store/mongo/doc/series.h"
 #include "store/mongo/doc/sketch.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
@@ -77,7 +78,6 @@ static bool see_entry(struct top_reading *g, const bson_iter_t *entry, bool tell
 {
     int64_t columns[REPORT_COLUMNS_MAX] = {0};
     const struct store_top *what = g->what;
-    struct mongo_names *names = &g->m->more[what->report].names;
     uint32_t series = STORE_SERIES_OTHER;
     bson_iter_t metadata;
     int128 value;
@@ -89,10 +89,8 @@ static bool see_entry(struct top_reading *g, const bson_iter_t *entry, bool tell
         return false;
     if (!tells)
         return true;
-    if (!is_other) {
-        series = mongo_names_add(names, text_slice(&g->key));
-        mongo_names_at(names, series)->is_stored = true;
-    }
+    if (!is_other)
+        series = mongo_name_stored(g->m, what->report, text_slice(&g->key));
     g->fn(g->context, series, g->period_ms, columns, value);
     return true;
 }

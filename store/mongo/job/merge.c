@@ -23,14 +23,6 @@ static bool is_made_ahead(const bson_t *document)
     return mongo_find_document(document, "applied", &applied) && bson_empty(&applied);
 }
 
-/* The key of the document's series, in m->id; false: it has none. Members added by others are ignored. */
-static bool key_of(const struct mongo_merge *g, const bson_t *document, bool *is_other)
-{
-    bson_iter_t metadata;
-    return bson_iter_init_find(&metadata, document, "metadata") &&
-           mongo_key_of(g->m, g->report, &metadata, &g->m->id, is_other);
-}
-
 /* "/%2Fa" of "201010/%2Fa"; NULL: a document of others, or without counts. */
 static const char *rest_of(const struct mongo_merge *g, const struct mongo_source *source,
                            const bson_t *document)
@@ -39,8 +31,8 @@ static const char *rest_of(const struct mongo_merge *g, const struct mongo_sourc
     char time[MONGO_TIME_BYTES];
     bool is_other;
     mongo_time(g->from->span, source->from_ms, time);
-    bool is_ours =
-        strncmp(id, time, strlen(time)) == 0 && !is_made_ahead(document) && key_of(g, document, &is_other);
+    bool is_ours = strncmp(id, time, strlen(time)) == 0 && !is_made_ahead(document) &&
+                   mongo_key_in_document(g->m, g->report, document, &g->m->id, &is_other);
     return is_ours ? id + strlen(time) : NULL;
 }
 
@@ -232,7 +224,7 @@ static void add_filter(const struct mongo_merge *g, const struct mongo_source *f
     text_puts(&g->m->id, first->rest);
     bson_append_utf8(filter, "_id", -1, g->m->id.ptr, (int)g->m->id.len);
     BSON_APPEND_DATE_TIME(filter, "metadata.date", g->start_ms);
-    (void)key_of(g, first->document, &is_other);
+    (void)mongo_key_in_document(g->m, g->report, first->document, &g->m->id, &is_other);
     const struct slice key = text_slice(&g->m->id);
     mongo_add_metadata(filter, g->m, g->report, is_other ? NULL : &key);
     mongo_add_guard(filter, MONGO_ROLL_APPLIED, g->job->fence);

@@ -92,9 +92,7 @@ static bool see_ranking(void *context, const bson_t *document)
             !bson_iter_find(&metadata, "metadata") ||
             !mongo_key_of(g->m, g->report, &metadata, &g->key, &is_other) || is_other)
             continue;
-        struct mongo_names *names = &g->m->more[g->report].names;
-        const uint32_t series = mongo_names_add(names, text_slice(&g->key));
-        mongo_names_at(names, series)->is_stored = true;
+        const uint32_t series = mongo_name_stored(g->m, g->report, text_slice(&g->key));
         h->listed = xgrow(h->listed, &h->listed_capacity, h->listed_count + 1, sizeof *h->listed);
         h->listed[h->listed_count++] = series;
     }

@@ -376,20 +376,19 @@ static bool check_concern(struct mongo_store *m, const struct raw *r, struct err
 static bool check_silence(struct mongo_store *m, const struct raw *r, struct err *e)
 {
     bson_t reply;
-    bson_iter_t version;
     struct mongo_place place;
     struct mongo_client *client = mongo_client_open(m->uri, true, 0, e);
     if (client == NULL)
         return false;
     mongo_raw_place(m, r, 0, &place);
     bson_t *nothing = delete_nothing(&place);
-    bson_t *concern = BCON_NEW("w", BCON_INT32(0)), *question = BCON_NEW("buildInfo", BCON_INT32(1));
+    bson_t *concern = BCON_NEW("w", BCON_INT32(0));
     bool good = mongo_write_in(client, place.database, nothing, concern, &reply, e);
     bson_destroy(&reply);
     if (good) {
         good =
-            mongo_read(client, question, &reply, e) &&
-            (bson_iter_init_find(&version, &reply, "version") ||
+            mongo_ask(client, BCON_NEW("buildInfo", BCON_INT32(1)), &reply, e) &&
+            (bson_has_field(&reply, "version") ||
              err_set(e, EX_CONFIG,
                      "found sources.%s.raw_w: 0, but %s answers what asks for no reply: expected 1 or more",
                      r->source, mongo_client_name(m->client)));
@@ -397,7 +396,6 @@ static bool check_silence(struct mongo_store *m, const struct raw *r, struct err
     }
     bson_destroy(nothing);
     bson_destroy(concern);
-    bson_destroy(question);
     mongo_client_close(client);
     return good;
 }
