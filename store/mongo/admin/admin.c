@@ -1,10 +1,7 @@
 #include "store/mongo/admin/admin.h"
 
-#include "store/mongo/admin/index.h"
 #include "store/mongo/admin/run.h"
-#include "store/mongo/admin/shard.h"
 #include "store/mongo/admin/task.h"
-#include "store/mongo/admin/validator.h"
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/catalog/keys.h"
 #include "store/mongo/catalog/validator.h"

@@ -1,8 +1,7 @@
 /* Lists existing indexes, and prints or makes missing ones. */
-#include "store/mongo/admin/index.h"
+#include "store/mongo/admin/run.h"
 
 #include "base/check.h"
-#include "store/mongo/admin/run.h"
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/job/ttl.h"
 #include "store/mongo/wire/command.h"

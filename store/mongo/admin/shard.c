@@ -1,9 +1,7 @@
 /* Shard keys; mongo/admin/admin.h says why. Nothing here was tested with a cluster: tests check what is
  * printed, not what a mongos does with it. */
-#include "store/mongo/admin/shard.h"
-
-#include "store/mongo/admin/index.h"
 #include "store/mongo/admin/run.h"
+
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/raw/place.h"
 #include "store/mongo/wire/command.h"

@@ -91,8 +91,8 @@ struct mongo_report {
     bool ttl_waits;          /* writer: an index has to change as soon as its age allows it (job/ttl.h) */
     bool ttl_is_told;        /* the operator was warned that the server leaves documents */
     struct watermarks swept; /* before these, a sweep has taken out all expired buckets */
-    /* by kind and target, the last `_id` that a sweep has done; empty: it begins */
-    struct text sweep_at[MONGO_KINDS_MAX + MONGO_TARGETS];
+    /* by the length of documents, the last `_id` that a sweep has done; empty: it begins */
+    struct text sweep_at[SPAN_WEEK + 1];
 };
 
 /* The key of a report that is new in a database: "pages", "pages~2". */

@@ -16,6 +16,7 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "store/common/watermarks.h"
+#include "store/mongo/catalog/catalog.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/newest.h"
 #include "store/mongo/doc/top.h"
@@ -144,8 +145,8 @@ struct expiring {
     struct mongo_store *m;
     size_t report;
     const struct mongo_kind *kind;
-    struct text *sweep_at; /* progress of the sweep of this kind */
-    char collection[MONGO_NAME_BYTES];
+    struct text *sweep_at;  /* progress of the sweep of this kind */
+    const char *collection; /* borrowed */
     struct expired *expired;
     int64_t now_ms, end_ms;
 };
@@ -274,30 +275,23 @@ static bool unset_spans(struct expiring *x, struct err *e)
     return true;
 }
 
-/* Deletes the documents of histograms, distinct counts and newest events that have expired, which they do as
- * a whole. */
-static bool delete_sketches(struct expiring *x, struct err *e)
+/* Expires the documents of one kind. Those of a sketch expire as a whole. */
+static bool expire_kind(void *context, const struct mongo_collection *c, struct err *e)
 {
-    const struct report *r = &x->m->reports[x->report];
-    size_t count;
-    for (size_t sketch = 0; sketch < mongo_sketch_count(r); sketch++) {
-        const struct mongo_kind *kinds = mongo_sketch_kinds(r, sketch, &count);
-        const size_t all = count + (sketch < r->sketch_count); /* newest events have no weeks */
-        for (size_t k = 0; k < all && !x->expired->more; k++) {
-            x->kind = k < count ? &kinds[k] : &mongo_sketch_week;
-            mongo_sketch_collection(x->m, x->report, sketch, span_name(x->kind->span), x->collection);
-            if (!delete_documents(x, e))
-                return false;
-        }
-    }
-    return true;
+    struct expiring *x = context;
+    x->kind = c->kind;
+    x->collection = c->name;
+    x->sweep_at = &x->m->more[x->report].sweep_at[c->kind->span];
+    return x->expired->more ||
+           (delete_documents(x, e) && (x->expired->more || c->kind->of_sketch || unset_spans(x, e)));
 }
 
 /* Deletes the rankings of expired periods. */
 static bool delete_tops(struct expiring *x, struct err *e)
 {
     struct mongo_store *m = x->m;
-    mongo_collection(m, x->report, MONGO_TOP, x->collection);
+    char collection[MONGO_NAME_BYTES];
+    x->collection = mongo_collection(m, x->report, MONGO_TOP, collection);
     for (size_t i = 0; i < MONGO_TOP_SPANS && !x->expired->more; i++) {
         enum span span = mongo_top_spans[i];
         char from[MONGO_TOP_ID_BYTES], to[MONGO_TOP_ID_BYTES];
@@ -312,17 +306,8 @@ static bool delete_tops(struct expiring *x, struct err *e)
 static bool expire_report(struct mongo_store *m, size_t report, int64_t now_ms, int64_t end_ms,
                           struct expired *expired, struct err *e)
 {
-    size_t count;
-    const struct mongo_kind *kinds = mongo_kinds(&m->reports[report], &count);
     struct expiring x = {.m = m, .report = report, .expired = expired, .now_ms = now_ms, .end_ms = end_ms};
-    for (size_t k = 0; k < count + MONGO_TARGETS && !expired->more; k++) {
-        x.kind = k < count ? &kinds[k] : mongo_targets[k - count].kind;
-        x.sweep_at = &m->more[report].sweep_at[k];
-        mongo_collection(m, report, span_name(x.kind->span), x.collection);
-        if (!delete_documents(&x, e) || (!expired->more && !unset_spans(&x, e)))
-            return false;
-    }
-    return delete_sketches(&x, e) && (x.expired->more || delete_tops(&x, e));
+    return mongo_each_kind(m, report, true, expire_kind, &x, e) && (expired->more || delete_tops(&x, e));
 }
 
 /* Expires the report whose turn it is. Each report gets its turn, however slow the server is, and even if
