@@ -361,6 +361,17 @@ class Faults(TopCase):
         self.rank()
         self.check_valid()
 
+    def test_it_waits_for_a_batch_that_is_applied_in_part(self):
+        """The writer died after some of its requests: the job finishes its batch before it reads any document."""
+        self.count_events(events_of(self.dice, 20))
+        for passes in range(1, 9):
+            self.add(events_of(self.dice, 20))
+            self.assertEqual(KILLED, self.ended(self.begin("a.log", env=dying_at(f"mongo.applying:{passes}"))), self.output)
+            self.rank("--now")
+            with self.subTest(passes=passes):
+                self.check_valid(every=False)
+                self.assertLess(0, len(self.valid("pages")))
+
     def test_killed_anywhere_while_it_counts(self):
         """Late events all the time, a writer and two jobs that die anywhere."""
         self.count_events(events_of(self.dice, 20))
