@@ -27,7 +27,7 @@ struct mongo_job {
 
 /* `name`: "top". */
 struct mongo_job mongo_job_of(struct mongo_store *m, const struct store_roll *what, size_t report,
-                              const char *name, struct err *e);
+                              const char *name, struct err *e) MUST_CHECK;
 /* Runs a job on each report, `each` times with n from 0. If it fails on one, it still runs on the others; *e
  * is the first error. */
 typedef bool mongo_job_fn(struct mongo_store *m, const struct store_roll *what, size_t report, size_t n,
