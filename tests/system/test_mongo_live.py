@@ -212,6 +212,8 @@ class Answers(LiveCase):
             with self.subTest(damage=damage):  # by another program: it scans
                 top.update_one({"_id": name}, {"$set": {"minutes.totals.hits": damage}})
                 self.check_answer(words)
+        top.delete_one({"_id": name})  # as a version without rankings leaves it
+        self.check_answer(words)
 
     def test_a_page_that_no_ranking_knows(self):
         """It is in no hint: its group's sum shows that somebody is missing."""
