@@ -269,6 +269,18 @@ class Rollup(RollupCase):
         self.check_years(lines)
         self.check(lines)
 
+    def test_it_waits_for_a_batch_that_is_applied_in_part(self):
+        """The writer died after some of its requests: the job finishes its batch before it reads any document."""
+        lines = log(self.dice, 40)
+        self.count_lines(lines)
+        for passes in range(1, 7):
+            lines += log(self.dice, 10) + LINE.encode() % (b"07/Mar/2024:10:00:00", b"/page-1.html", 9)
+            self.write("a.log", lines)
+            self.assertEqual(KILLED, self.ended(self.begin("a.log", env=dying_at(f"mongo.applying:{passes}"))), self.output)
+            self.roll()
+            with self.subTest(passes=passes):
+                self.check(lines)
+
     def test_killed_anywhere_while_it_counts(self):
         """Late events all the time, writers and jobs that die anywhere; in the end every year is as the logs say."""
         lines, held = log(self.dice, 20), 0
