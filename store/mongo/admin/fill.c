@@ -322,9 +322,7 @@ static bool take_mark_away(struct mongo_store *m, const struct store_content *co
             add_position(m, &content->positions[i], &set);
     }
     bson_append_document_end(&update, &set);
-    bson_t *unset = BCON_NEW("restoring", "");
-    BSON_APPEND_DOCUMENT(&update, "$unset", unset);
-    bson_destroy(unset);
+    BCON_APPEND(&update, "$unset", "{", "restoring", "", "}");
     return mongo_change(m->client, MONGO_LEDGER, &filter, &update, false, &matched, e) &&
            (matched || lose(m, e));
 }

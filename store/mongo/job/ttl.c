@@ -108,7 +108,7 @@ static bool note_change(struct mongo_store *m, size_t report, struct err *e)
     bool matched;
     if (!mongo_ttl_read_clock(m, &now_ms, e))
         return false;
-    bson_t update = BSON_INITIALIZER, min = BSON_INITIALIZER, set;
+    bson_t update = BSON_INITIALIZER, min = BSON_INITIALIZER;
     find_ages(m, report, age_ms);
     for (int s = 0; s < SPAN_COUNT; s++) {
         char path[32];
@@ -118,9 +118,7 @@ static bool note_change(struct mongo_store *m, size_t report, struct err *e)
     }
     if (!bson_empty(&min)) /* servers refuse an empty $min */
         BSON_APPEND_DOCUMENT(&update, "$min", &min);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
-    BSON_APPEND_DATE_TIME(&set, "ttl.since", now_ms);
-    bson_append_document_end(&update, &set);
+    BCON_APPEND(&update, "$set", "{", "ttl.since", BCON_DATE_TIME(now_ms), "}");
     bool good = mongo_change(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(m->more[report].key)),
                              &update, false, &matched, e);
     bson_destroy(&min);

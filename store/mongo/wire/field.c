@@ -56,10 +56,7 @@ const char *mongo_text_at(const bson_t *document, const char *path)
 
 void mongo_match_nothing(bson_t *query, const char *path)
 {
-    bson_t none;
-    BSON_APPEND_DOCUMENT_BEGIN(query, path, &none);
-    BSON_APPEND_BOOL(&none, "$exists", false);
-    bson_append_document_end(query, &none);
+    BCON_APPEND(query, path, "{", "$exists", BCON_BOOL(false), "}");
 }
 
 void mongo_match_number(bson_t *query, const char *path, int64_t number, bool is_there)

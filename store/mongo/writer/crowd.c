@@ -170,7 +170,7 @@ static void add_update(struct condensing *g, const bson_t *document, const struc
 {
     const char *member = mongo_member(g->checks->kind->span);
     char entries[64];
-    bson_t max, unset;
+    bson_t max;
     bson_iter_t at;
     bson_t *filter = g->filters[g->update_count] = bson_new();
     bson_t *update = g->updates[g->update_count++] = bson_new();
@@ -183,9 +183,7 @@ static void add_update(struct condensing *g, const bson_t *document, const struc
     mongo_add_distinct(&max, member, d, true);
     bson_append_document_end(update, &max);
     snprintf(entries, sizeof entries, "%s." MONGO_ENTRIES, member);
-    BSON_APPEND_DOCUMENT_BEGIN(update, "$unset", &unset);
-    BSON_APPEND_UTF8(&unset, entries, "");
-    bson_append_document_end(update, &unset);
+    BCON_APPEND(update, "$unset", "{", entries, BCON_UTF8(""), "}");
 }
 
 /* A damaged document is left alone: readers report it. */

@@ -134,15 +134,13 @@ static void write_one(struct mongo_store *m, size_t report, const struct mongo_k
                       const struct mongo_ahead *a, const bson_t *on_insert, struct mongo_log *log)
 {
     char collection[MONGO_NAME_BYTES];
-    bson_t entry, f, up;
+    bson_t entry, f;
     bson_init(&entry);
     BSON_APPEND_UTF8(&entry, "c", mongo_collection(m, report, span_name(k->span), collection));
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &f);
     mongo_add_document(&f, m, report, k->span, a->date_ms, mongo_key(&m->more[report], a->series));
     bson_append_document_end(&entry, &f);
-    BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &up);
-    BSON_APPEND_DOCUMENT(&up, "$setOnInsert", on_insert);
-    bson_append_document_end(&entry, &up);
+    BCON_APPEND(&entry, "u", "{", "$setOnInsert", BCON_DOCUMENT(on_insert), "}");
     mongo_log_add(log, &entry);
     bson_destroy(&entry);
 }
