@@ -47,29 +47,27 @@ static bool see_series(void *context, const bson_t *document)
            n->fn == NULL || n->fn(n->context, series, n->m->more[n->report].names.names[series - 1].key);
 }
 
-static bool read_series(struct mongo_store *m, size_t report, const bson_t *filter, series_fn *fn,
-                        void *context, struct err *e)
+/* Destroys the filter; NULL: all series. */
+static bool read_series(struct mongo_store *m, size_t report, bson_t *filter, series_fn *fn, void *context,
+                        struct err *e)
 {
     struct names_reading n = {m, report, {0}, fn, context};
     char collection[MONGO_NAME_BYTES];
     bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(false), "metadata", BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, mongo_collection(m, report, "series", collection), filter, options,
+    bool good = mongo_look(m->client, mongo_collection(m, report, "series", collection), filter, options,
                            see_series, &n, e);
-    bson_destroy(options);
     text_fini(&n.key);
     return good;
 }
 
 bool mongo_series_each(struct store *st, size_t report, series_fn *fn, void *context, struct err *e)
 {
-    bson_t all = BSON_INITIALIZER;
-    return read_series(mongo_of(st), report, &all, fn, context, e);
+    return read_series(mongo_of(st), report, NULL, fn, context, e);
 }
 
 bool mongo_read_names(struct mongo_store *m, size_t report, struct err *e)
 {
-    bson_t all = BSON_INITIALIZER;
-    m->more[report].has_all_names = read_series(m, report, &all, NULL, NULL, e);
+    m->more[report].has_all_names = read_series(m, report, NULL, NULL, NULL, e);
     return m->more[report].has_all_names;
 }
 
@@ -94,7 +92,6 @@ bool mongo_series_find(struct store *st, size_t report, struct slice key, uint32
         mongo_id(&m->id, m, report, NULL, &key);
         bson_append_utf8(&filter, "_id", -1, m->id.ptr != NULL ? m->id.ptr : "", (int)m->id.len);
         good = read_series(m, report, &filter, NULL, NULL, e);
-        bson_destroy(&filter);
         *series = mongo_names_find(names, key);
     }
     *found = *series != 0 && mongo_names_at(names, *series)->is_stored;
@@ -172,9 +169,10 @@ bool mongo_series_like(struct store *st, size_t report, const struct slice *valu
         is_possible = is_possible && is_text(values[d]);
         bson_append_utf8(&filter, m->more[report].dimensions[d], -1, values[d].ptr, (int)values[d].len);
     }
-    bool good = !is_possible || read_series(m, report, &filter, fn, context, e);
+    if (is_possible)
+        return read_series(m, report, &filter, fn, context, e);
     bson_destroy(&filter);
-    return good;
+    return true;
 }
 
 /* ---- texts of a dimension */

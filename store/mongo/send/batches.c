@@ -1,5 +1,7 @@
 #include "store/mongo/send/batches.h"
 
+#include "store/mongo/wire/command.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -69,11 +71,8 @@ bool mongo_read_log(struct mongo_store *m, const struct mongo_open *o, struct te
     mongo_batch_id(from, o, "/");
     mongo_batch_id(to, o, "0"); /* sorts behind "/" */
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
-    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
-    bool good = mongo_find(m->client, MONGO_BATCHES, filter, options, take_part, packed, e);
-    bson_destroy(filter);
-    bson_destroy(options);
-    return good;
+    return mongo_look(m->client, MONGO_BATCHES, filter, BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}"),
+                      take_part, packed, e);
 }
 
 bool mongo_delete_logs(struct mongo_store *m, const struct mongo_open *last, struct err *e)
