@@ -101,6 +101,10 @@ void status_note_jobs(struct status *s, uint64_t waiting)
 {
     pthread_mutex_lock(&s->lock);
     s->jobs_waiting = waiting;
+    if (waiting <= STATUS_JOBS_WAITING)
+        s->jobs_behind_ms = 0;
+    else if (s->jobs_behind_ms == 0)
+        s->jobs_behind_ms = clock_mono_ms(s->options.clock);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -301,6 +305,18 @@ bool status_is_ready(struct status *s, struct text *why)
     bool ready = status_is_ready_locked(s, why);
     pthread_mutex_unlock(&s->lock);
     return ready;
+}
+
+void status_warn(struct status *s, struct text *out)
+{
+    pthread_mutex_lock(&s->lock);
+    int64_t ms = s->jobs_behind_ms > 0 ? clock_mono_ms(s->options.clock) - s->jobs_behind_ms : 0;
+    if (ms >= STATUS_JOBS_BEHIND_MS)
+        text_printf(out,
+                    "warning: %" PRIu64 " periods wait to be rolled up or ranked, more than %d for %" PRId64
+                    " minutes: counts are right, `tallyd job list` says what waits\n",
+                    s->jobs_waiting, STATUS_JOBS_WAITING, ms / MINUTE_MS);
+    pthread_mutex_unlock(&s->lock);
 }
 
 void status_line(struct status *s, char *buf, size_t bytes)

@@ -33,6 +33,8 @@
 #define STATUS_PARTITIONS_MAX 4096
 #define STATUS_LATENCIES      13
 #define STATUS_ERROR_BYTES    256
+#define STATUS_JOBS_WAITING   48 /* so many periods may wait for jobs: two days of hours */
+#define STATUS_JOBS_BEHIND_MS HOUR_MS
 
 /* Upper ends of the histogram's buckets in ms, inclusive; the last bucket has none. */
 extern const int64_t status_latencies_ms[STATUS_LATENCIES];
@@ -112,6 +114,8 @@ struct status {
     int64_t apply_us;                         /* sum over all batches */
     uint64_t months_rolled, documents_rolled, periods_ranked, job_failures;
     uint64_t jobs_waiting; /* periods that are over, and not rolled up or ranked yet */
+    int64_t
+        jobs_behind_ms; /* since when more than STATUS_JOBS_WAITING wait, monotonic; 0: not so many wait */
     bool store_is_away;
     char store_error[STATUS_ERROR_BYTES];
     int64_t schemas_waiting; /* schemas for which messages wait */
@@ -161,6 +165,9 @@ void status_count_rejects(struct status *s, int64_t counts[REJECT_COUNT]);
 bool status_is_alive(struct status *s, struct text *why);
 /* Is the daemon alive and ready? If not, `why` gets the reason for an operator. */
 bool status_is_ready(struct status *s, struct text *why);
+/* Adds a line for each condition that an operator should know, though the daemon counts well: jobs that fall
+ * behind. */
+void status_warn(struct status *s, struct text *out);
 /* "counting 1234 lines/s, lag 17" */
 void status_line(struct status *s, char *buf, size_t bytes);
 /* Adds the status as a JSON object. */

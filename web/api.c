@@ -242,5 +242,8 @@ void api_health(struct api *api, const struct parameter *parameters, size_t coun
 void api_ready(struct api *api, const struct parameter *parameters, size_t count, struct reply *rp)
 {
     (void)parameters, (void)count;
-    answer_state(rp, status_is_ready(api->status, &rp->body));
+    bool is_ready = status_is_ready(api->status, &rp->body);
+    answer_state(rp, is_ready);
+    if (is_ready)
+        status_warn(api->status, &rp->body);
 }

@@ -10,7 +10,8 @@
  *   /api/v1/rejects   why records were rejected since the start, with samples (rejects.h)
  *   /metrics          the status for Prometheus (metrics.h)
  *   /healthz          is it alive? 200 "ok", or 503 and why not
- *   /readyz           does it consume, does the store take batches, is the lag within its limit? As /healthz
+ *   /readyz           does it consume, does the store take batches, is the lag within its limit? As /healthz;
+ *                     behind "ok" a line for each warning
  *
  * Errors : {"error":"…"}: 400 wrong question; 401, 403 by server.c; 422 a limit is exceeded; 503 a retry may
  *          succeed (the store is locked, or was never written); 500 any other.

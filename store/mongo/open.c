@@ -27,6 +27,7 @@
 #include "store/mongo/live/live.h"
 #include "store/mongo/mongo.h"
 #include "store/mongo/raw/place.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/apply.h"
 #include "store/mongo/writer/behind.h"
@@ -94,14 +95,13 @@ static bool see_report(void *context, const bson_t *document)
 {
     struct known *k = context;
     struct report r;
-    bson_iter_t zeros;
     if (is_hidden(k, document))
         return true;
     k->good = mongo_read_report(document, &r, k->e) && check_dropping(document, &r, k->e);
     if (!k->good)
         return false;
     snprintf(k->key, sizeof k->key, "%s", mongo_text_at(document, "_id"));
-    k->has_zeros = bson_iter_init_find(&zeros, document, "zeros") && bson_iter_as_bool(&zeros);
+    k->has_zeros = mongo_number_at(document, "zeros", 0) != 0;
     k->is_decimal = bson_has_field(document, MONGO_DECIMAL);
     if (k->wanted != NULL) {
         k->newest = r;
@@ -121,38 +121,25 @@ static bool read_reports(struct known *k)
     if (k->wanted != NULL)
         BSON_APPEND_UTF8(&filter, "name", k->wanted->name);
     k->good = true;
-    bool good = mongo_find(k->m->client, MONGO_REPORTS, &filter, options, see_report, k, k->e) && k->good;
-    bson_destroy(options);
-    bson_destroy(&filter);
-    return good;
+    return mongo_look(k->m->client, MONGO_REPORTS, &filter, options, see_report, k, k->e) && k->good;
 }
 
 static bool store_report(struct mongo_store *m, const struct report *r, struct err *e)
 {
     char key[MONGO_NAME_BYTES];
-    bool matched;
     mongo_report_key(r, key);
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(key));
-    bson_t *update = BCON_NEW("$setOnInsert", "{", "name", BCON_UTF8(r->name), "generation",
-                              BCON_INT32(r->generation), "definition", BCON_UTF8(r->definition),
-                              MONGO_DECIMAL, BCON_BOOL(true), "v", BCON_INT32(MONGO_SCHEMA), "}");
-    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, update, true, &matched, e);
-    bson_destroy(filter);
-    bson_destroy(update);
-    return good;
+    bson_t *members = mongo_report_members(r), *update = BCON_NEW("$setOnInsert", BCON_DOCUMENT(members));
+    bson_destroy(members);
+    return mongo_change(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(key)), update, true, NULL, e);
 }
 
 /* Takes the definition of a report over, which is in the database without the fingerprint of its key. If
  * another writer is quicker, the report has that writer's: check_report() looks again. */
 static bool set_definition(struct known *k)
 {
-    bool matched;
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(k->key), "definition", BCON_UTF8(k->newest.definition));
     bson_t *update = BCON_NEW("$set", "{", "definition", BCON_UTF8(k->wanted->definition), "}");
-    bool good = mongo_update_one(k->m->client, MONGO_REPORTS, filter, update, false, &matched, k->e);
-    bson_destroy(filter);
-    bson_destroy(update);
-    return good;
+    return mongo_change(k->m->client, MONGO_REPORTS, filter, update, false, NULL, k->e);
 }
 
 /* Fails if the database has this generation with another definition, or a newer generation. *is_there: it
@@ -208,15 +195,9 @@ static bool register_report(struct mongo_store *m, const struct report *r, bool 
 static bool count_series(struct mongo_store *m, size_t report, struct err *e)
 {
     char collection[MONGO_NAME_BYTES];
-    bson_t *command = BCON_NEW("count", BCON_UTF8(mongo_collection(m, report, "series", collection)));
-    bson_t reply;
-    bson_iter_t it;
-    bool good = mongo_read(m->client, command, &reply, e);
-    m->more[report].series_found =
-        good && bson_iter_init_find(&it, &reply, "n") ? bson_iter_as_int64(&it) : 0;
+    mongo_collection(m, report, "series", collection);
+    bool good = mongo_count(m->client, collection, NULL, &m->more[report].series_found, e);
     m->more[report].has_all_names = m->more[report].series_found == 0;
-    bson_destroy(&reply);
-    bson_destroy(command);
     return good;
 }
 
@@ -279,13 +260,11 @@ static bool take_ledger(void *context, const bson_t *ledger)
 static bool check_whole(struct mongo_store *m, struct err *e)
 {
     bson_t ledger = BSON_INITIALIZER;
-    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
     bson_t *options = BCON_NEW("projection", "{", "restoring", BCON_BOOL(true), "v", BCON_BOOL(true), "needs",
                                BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, MONGO_LEDGER, filter, options, take_ledger, &ledger, e) &&
+    bool good = mongo_look(m->client, MONGO_LEDGER, BCON_NEW("_id", MONGO_LEDGER), options, take_ledger,
+                           &ledger, e) &&
                 mongo_check_opens(m, &ledger, e);
-    bson_destroy(options);
-    bson_destroy(filter);
     bson_destroy(&ledger);
     return good;
 }

@@ -5,6 +5,7 @@ compares every second, minute, hour, day and month in any of them with a recount
 """
 
 import collections
+import datetime
 import os
 import re
 import shutil
@@ -196,6 +197,43 @@ class MongoCase(Case):
     def wait_for_job(self, what):
         """A daemon rests for many times as long as the server took."""
         self.wait_until(what, 4 * TIMEOUT_S)
+
+    # ---- jobs
+
+    def job(self, *arguments, **options):
+        return self.tallyd("job", *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)
+
+    def begin_job(self, name, *arguments, **options):
+        """A run of it beside the test."""
+        return self.start("job", "run", name, *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)
+
+    def ended(self, process):
+        """Its status; `output` has what it said."""
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        self.output = (out + err).decode()
+        return process.returncode
+
+    def forget_leases(self):
+        """Again after a while: a server may carry out what it was asked for by one that was killed or stopped meanwhile."""
+        for pause_s in 0.3, 0:
+            self.base.jobs.update_many({"until": {"$exists": True}}, {"$set": {"until": datetime.datetime(2020, 1, 1)}})
+            time.sleep(pause_s)
+
+    def check_scans(self, questions, reports):
+        """Answers from cached rankings, and then from scans, because no ranking is valid any more."""
+        ranked = [self.get(question) for question in questions]
+
+        def turn(by):
+            for report in reports:
+                found = self.base[f"{report}.top"].update_many({"ranked": {"$exists": True}}, {"$inc": {"ranked": by}},
+                                                               bypass_document_validation=True)
+                self.assertLess(0, found.modified_count, f"{report} has no ranking, so both would be scans")
+        turn(-1000)
+        scanned = [self.get(question) for question in questions]
+        turn(1000)
+        for question, from_document, from_scan in zip(questions, ranked, scanned):
+            self.assertEqual(from_scan, from_document, question)
+        return ranked
 
     # ---- is it exact?
 

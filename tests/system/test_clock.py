@@ -13,7 +13,7 @@ import sys
 import time
 import unittest
 
-from harness import EX_UNAVAILABLE, OTHER_DAY, DaemonCase, dice, other_day, store_url
+from harness import EX_UNAVAILABLE, DaemonCase, dice, other_day, preload, store_url
 from test_expire import DAY, HOUR, Expiring, config, iso
 
 KEPT, WRITTEN, AHEAD = 48 * HOUR, 60 * HOUR, 6 * DAY
@@ -63,7 +63,7 @@ class WrongClock(Expiring, DaemonCase):
     def test_for_seconds(self):
         """The clock is put back, and minutes are counted as before."""
         self.write("ahead", b"0")
-        self.launch("-c", "tallyd.yaml", env={**os.environ, "LD_PRELOAD": OTHER_DAY, "OTHERDAY_FILE": self.path("ahead")})
+        self.launch("-c", "tallyd.yaml", env={**os.environ, "LD_PRELOAD": preload("otherday"), "OTHERDAY_FILE": self.path("ahead")})
         self.wait_for_log(r"event=expiring report=site span=minute .* by=clock")
         self.wait_for_log(r"event=expired rows=[1-9]")
         self.write("ahead", b"%d" % AHEAD)

@@ -16,8 +16,8 @@ import time
 import unittest
 import urllib.error
 
-from harness import (EX_CONFIG, EX_NOINPUT, EX_UNAVAILABLE, EX_USAGE, ROOT, Case, DaemonCase, dice, dying_at, failpoints,
-                     other_day, store_url)
+from harness import (EX_CONFIG, EX_NOINPUT, EX_UNAVAILABLE, EX_USAGE, Case, DaemonCase, dice, dying_at, failpoints,
+                     other_day, preload, store_url)
 
 HOUR, DAY = 3600, 86400
 KEEP = "keep: {minute: 3h, hour: 2d, day: 40d}"
@@ -238,7 +238,7 @@ class Import(Expiring, Case):
         self.write("tallyd.yaml", config(""))
         self.import_all()
         self.write("tallyd.yaml", config())
-        full = {"LD_PRELOAD": os.path.join(ROOT, "build/faulty.so"), "FAULTY_PATH": "tallyd.db-wal",
+        full = {"LD_PRELOAD": preload("faulty"), "FAULTY_PATH": "tallyd.db-wal",
                 "FAULTY_CALLS": "write", "FAULTY_AT": "1", "FAULTY_HOW": str(errno.ENOSPC)}
         self.import_all(env={**os.environ, **full})
         self.assertIn("not everything that expired is deleted yet", self.err)

@@ -15,7 +15,7 @@ import sys
 import unittest
 import urllib.error
 
-from harness import DAY, EX_IOERR, ROOT, Case, DaemonCase, dice, traffic
+from harness import DAY, EX_IOERR, Case, DaemonCase, dice, preload, traffic
 
 SWEEP = os.environ.get("TALLYD_SWEEP") or "12"
 LINES = 2000  # two batches: an import reads 256 KiB before it writes
@@ -37,7 +37,7 @@ class Faults(Case):
 
     def faulty(self, path, calls, at, how, log="a.log", status=None):
         """An import with faults. Its status; the calls there were are in self.calls."""
-        environment = {"LD_PRELOAD": os.path.join(ROOT, "build/faulty.so"), "FAULTY_PATH": path, "FAULTY_CALLS": calls,
+        environment = {"LD_PRELOAD": preload("faulty"), "FAULTY_PATH": path, "FAULTY_CALLS": calls,
                        "FAULTY_AT": str(at), "FAULTY_HOW": how, "FAULTY_COUNT": self.path("count")}
         self.tallyd("import", "-q", "-c", "tallyd.yaml", "-j", "2", log, status=status, env={**os.environ, **environment})
         self.calls = int(self.read("count")) if os.path.exists(self.path("count")) else None
@@ -144,7 +144,7 @@ class FullRejects(DaemonCase):
     def setUp(self):
         super().setUp()
         self.write("a.log", b"".join(line + b"\n" for line in self.BAD))
-        self.environment = {**os.environ, "LD_PRELOAD": os.path.join(ROOT, "build/faulty.so"), "FAULTY_PATH": "rejected",
+        self.environment = {**os.environ, "LD_PRELOAD": preload("faulty"), "FAULTY_PATH": "rejected",
                             "FAULTY_CALLS": "write", "FAULTY_AT": "1", "FAULTY_HOW": "full:" + self.path("full")}
         self.write("tallyd.yaml", b"sources: {access: {path: a.log}}\naggregate: {flush: 100ms}\n"
                                   b"rejects: {file: rejected}\nhttp: {listen: '127.0.0.1:0'}\n")

@@ -7,8 +7,8 @@ Of sharding only the text is tested: no server at hand shards.
 
 import re
 
-from harness import EX_NOINPUT, EX_NOPERM, EX_USAGE, dice
-from mongocase import EX_UNAVAILABLE, LINES_A_BATCH, REPORTS, Int64, MongoCase, log, main
+from harness import EX_CONFIG, EX_NOINPUT, EX_NOPERM, EX_USAGE, dice
+from mongocase import EX_UNAVAILABLE, LINES_A_BATCH, REPORTS, Int64, MongoCase, log, main, proxy
 
 try:
     import bson.json_util
@@ -18,6 +18,7 @@ except ImportError:
 
 REFUSED = (121, 525074461)  # the second is FerretDB's
 UNAUTHORIZED, FAILED_TO_PARSE = 13, 9
+HELLO = re.compile(rb".{25}\x10hello\0", re.DOTALL)  # as proxy.COMMAND
 INDEX = "tallyd_series_date"
 OWN = REPORTS + """\
   sections:
@@ -278,6 +279,19 @@ reports:
         self.count("a.log")
         self.admin("validator", "--apply")
         self.assertEqual(own, self.base["pages.day"].options()["validator"])
+
+    def test_under_documentdb_they_only_warn(self):
+        """Its own gateway stands on the extension that FerretDB stands on, and says so in `hello`."""
+        hello = {name: value for name, value in self.client.admin.command("hello").items() if name not in ("$clusterTime", "operationTime")}
+        said = bson.encode({**hello, "internal": {"documentdb_versions": ["0.107-0"]}})
+        with proxy.Proxy(self.server.port, answer=lambda piece: proxy.replied(piece, said) if HELLO.match(piece) else None) as between:
+            url = f"mongodb://127.0.0.1:{between.port}/{self.name}"
+            self.count("a.log", url=url)
+            self.assertEqual(1, self.err.count("event=validation_warns server=DocumentDB"))
+            self.assertEqual({"warn"}, set(self.actions().values()))
+            self.base.command("collMod", "pages.day", validator={"metadata.path": {"$exists": True}}, validationAction="error")
+            self.count("a.log", url=url, status=EX_CONFIG)
+            self.assertIn("pages.day has a validator that refuses documents, and DocumentDB loses updates", self.err)
 
     def test_what_is_damaged_already_stops_nobody(self):
         half = self.log.index(b"\n", len(self.log) // 2) + 1

@@ -45,7 +45,7 @@ class Exact(CopyCase):
         """Years and rankings are made anew, and the answers stay."""
         self.copy(FILE, self.store)
         for job in "rollup", "top":
-            self.tallyd("job", "run", job, "--now", "-c", "tallyd.yaml", "--store", self.store)
+            self.job("run", job, "--now")
         self.assertGreater(self.base["all.year"].count_documents({}), 0)
         self.assert_same(self.expected, self.store)
         self.verify(self.store)

@@ -34,7 +34,7 @@ class Forget(MongoCase):
     def fill(self):
         self.write("tallyd.yaml", mongocase.CONFIG)
         self.count(self.write("a.log", log(self.dice, 40)), "-q")
-        self.tallyd("job", "run", "rollup", "-c", "tallyd.yaml", "--store", self.store, status=None)
+        self.job("run", "rollup", status=None)
         self.write("tallyd.yaml", mongocase.CONFIG.replace(OLD, NEW))
         self.count(self.write("b.log", log(self.dice, 40)), "-q")
 
@@ -144,7 +144,7 @@ class File(FileCase):
         """And a dry run changes nothing, the file may be counted anew, and may be packed."""
         self.count("a.log", "b.log", "-q")
         for job in "rollup", "top":
-            self.tallyd("job", "run", job, "-c", "tallyd.yaml", "--store", self.store, status=None)
+            self.job("run", job, status=None)
         before = self.dump()
         self.assertIn("would take out 520 lines", self.forget("--dry-run", "a.log"))
         zeros = [{**one, "zeros": True} for one in self.base.reports.find()]

@@ -16,7 +16,7 @@ import time
 import urllib.parse
 
 from harness import EX_OK, TIMEOUT_S, DaemonCase, dice, draw_death, dying_at, failpoints, other_day
-from mongocase import PASSING, MongoCase, main
+from mongocase import PASSING, Int64, MongoCase, main
 
 KILLED = -signal.SIGKILL
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS", "3"))
@@ -91,7 +91,7 @@ class LiveCase(MongoCase, DaemonCase):
         self.count(log)
 
     def rank(self, *arguments, **options):
-        return self.tallyd("job", "run", "top", *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)
+        return self.job("run", "top", *arguments, **options)
 
     def serve(self):
         self.write("run.yaml", (self.text + RUN + f'store: {{url: "{self.store}"}}\n').encode())
@@ -216,6 +216,12 @@ class Answers(LiveCase):
             self.assertEqual(1, top.update_one({"_id": name}, {"$inc": damage}).modified_count)
         said = json.loads(self.get("/api/v1/top?" + urllib.parse.urlencode(words)))["before"]["total"]
         self.assertLess(1000, int(said))  # this is where it is read
+        for damage in {"x": Int64(1)}, {"7x": Int64(1)}, {"60": Int64(1)}, {"59": Int64(-1)}, {"59": 1.0}:
+            with self.subTest(damage=damage):  # by another program: it scans
+                top.update_one({"_id": name}, {"$set": {"minutes.totals.hits": damage}})
+                self.check_answer(words)
+        top.delete_one({"_id": name})  # as a version without rankings leaves it
+        self.check_answer(words)
 
     def test_a_page_that_no_ranking_knows(self):
         """It is in no hint: its group's sum shows that somebody is missing."""

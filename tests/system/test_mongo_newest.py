@@ -160,7 +160,7 @@ class Newest(MongoCase):
                    b"jobs: {weeks: true}\n")
         self.write("a.log", old + new)
         self.count("-q", "a.log")
-        self.tallyd("job", "run", "expire", "-c", "tallyd.yaml", "--store", self.store)
+        self.job("run", "expire")
         self.assertEqual((True, False), tuple(f"pages.{name}" in self.base.list_collection_names() for name in ("week", "newest.week")))
         documents = self.documents("pages")
         self.assertTrue(documents)

@@ -9,7 +9,7 @@ import datetime
 import os
 import time
 
-from harness import EX_CONFIG, EX_NOPERM, OTHER_DAY, DaemonCase
+from harness import EX_CONFIG, EX_NOPERM, DaemonCase, preload
 from mongocase import main
 from test_mongo_raw import BOOK, IS_FERRET, LINE, MONTHS, RawCase, documents_of, traffic
 
@@ -168,7 +168,6 @@ class Clock(RawCase, DaemonCase):
 
     def setUp(self):
         super().setUp()
-        self.assertTrue(os.path.exists(OTHER_DAY), "`make build/otherday.so` is to be first")
         self.now = datetime.datetime.now(datetime.timezone.utc)
         self.lines = b""
         self.log(self.days(-1), self.days(0))
@@ -194,7 +193,7 @@ http: {{listen: "127.0.0.1:0"}}
         os.rename(self.path("ahead.new"), self.path("ahead"))
 
     def begin_daemon(self):
-        self.launch("-c", "tallyd.yaml", env={**os.environ, "LD_PRELOAD": OTHER_DAY, "OTHERDAY_FILE": self.path("ahead")})
+        self.launch("-c", "tallyd.yaml", env={**os.environ, "LD_PRELOAD": preload("otherday"), "OTHERDAY_FILE": self.path("ahead")})
 
     def check_all_there(self):
         expected = collections.defaultdict(dict)

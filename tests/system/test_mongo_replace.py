@@ -13,7 +13,7 @@ import threading
 
 import mongocase
 
-from harness import EX_CONFIG, EX_NOINPUT, EX_OK, EX_TEMPFAIL, HURRY, TIMEOUT_S, command, dice, dying_at
+from harness import EX_CONFIG, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, command, dice, dying_at, preload
 from mongocase import LINES_A_BATCH, SHORT, Int64, MongoCase, log, proxy
 
 
@@ -291,7 +291,7 @@ class Replace(MongoCase):
     def test_range_is_taken_for_longer_than_a_heartbeat(self):
         """Its clock runs so fast that it soon looks at other writers, and at `reports`."""
         now = self.begin_range()
-        self.take(*self.times, env={**os.environ, "LD_PRELOAD": HURRY, "HURRY": "100"})
+        self.take(*self.times, env={**os.environ, "LD_PRELOAD": preload("hurry"), "HURRY": "100"})
         self.assertEqual(now, self.found_hours())
         self.assertFalse([slot for slot, writer in self.base.ledger.find_one()["writers"].items() if writer["lease"].timestamp() > 0])
         self.tallied("verify", "--store-only", config="taken.yaml")
@@ -303,7 +303,7 @@ class Replace(MongoCase):
         self.let_leases_end()
         self.tallied("import", "-q", "a.log", config="wrong.yaml")
         self.append("a.log", self.b)
-        self.tallied("import", "-q", "a.log", config="both.yaml", env={**os.environ, "LD_PRELOAD": HURRY, "HURRY": "100"})
+        self.tallied("import", "-q", "a.log", config="both.yaml", env={**os.environ, "LD_PRELOAD": preload("hurry"), "HURRY": "100"})
         self.assertTrue(self.base.reports.find_one({"name": "errors", "dropping": True}))
         self.take(*self.times)
         for at, (hits, size) in self.hours(self.in_range, self.b).items():

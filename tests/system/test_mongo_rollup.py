@@ -67,25 +67,8 @@ class RollupCase(MongoCase):
         self.write("a.log", lines)
         self.count("a.log")
 
-    def job(self, *arguments, **options):
-        return self.tallyd("job", *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)
-
     def roll(self, *arguments, **options):
         return self.job("run", "rollup", *arguments, **options)
-
-    def begin_roll(self, *arguments, **options):
-        return self.start("job", "run", "rollup", *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)
-
-    def forget_leases(self):
-        """Again after a while: a server may carry out what it was asked for by one that was killed or stopped meanwhile."""
-        for pause_s in 0.3, 0:
-            self.base.jobs.update_many({"until": {"$exists": True}}, {"$set": {"until": datetime.datetime(2020, 1, 1)}})
-            time.sleep(pause_s)
-
-    def ended(self, process):
-        out, err = process.communicate(timeout=TIMEOUT_S)
-        self.output = (out + err).decode()
-        return process.returncode
 
     def years(self):
         """{(year, month, path): (count, sum, max, min, mean)} of the documents of years."""
@@ -261,7 +244,7 @@ class Rollup(RollupCase):
         lines = log(self.dice, 300, pages=40)
         for _ in range(3):
             self.count_lines(lines)
-            sleeper = self.begin_roll()
+            sleeper = self.begin_job("rollup")
             time.sleep(self.dice.random() * 0.3)
             sleeper.send_signal(signal.SIGSTOP)
             self.forget_leases()
@@ -278,13 +261,25 @@ class Rollup(RollupCase):
         lines = log(self.dice, 300)
         self.count_lines(lines)
         for place in ("rollup.sent", "rollup.stamping:2", "rollup.sent:3"):
-            killed = self.begin_roll(env=dying_at(place))
+            killed = self.begin_job("rollup", env=dying_at(place))
             self.assertEqual(KILLED, self.ended(killed), self.output)
             self.check(lines)
             self.forget_leases()
         self.roll()
         self.check_years(lines)
         self.check(lines)
+
+    def test_it_waits_for_a_batch_that_is_applied_in_part(self):
+        """The writer died after some of its requests: the job finishes its batch before it reads any document."""
+        lines = log(self.dice, 40)
+        self.count_lines(lines)
+        for passes in range(1, 7):
+            lines += log(self.dice, 10) + LINE.encode() % (b"07/Mar/2024:10:00:00", b"/page-1.html", 9)
+            self.write("a.log", lines)
+            self.assertEqual(KILLED, self.ended(self.begin("a.log", env=dying_at(f"mongo.applying:{passes}"))), self.output)
+            self.roll()
+            with self.subTest(passes=passes):
+                self.check(lines)
 
     def test_killed_anywhere_while_it_counts(self):
         """Late events all the time, writers and jobs that die anywhere; in the end every year is as the logs say."""
@@ -294,7 +289,7 @@ class Rollup(RollupCase):
             lines += log(self.dice, 400)
             self.write("a.log", lines)
             writer = self.begin("a.log", env=dying_at(draw_death(self.dice, failpoints("mongo."), 3)))
-            job = self.begin_roll("--now", env=dying_at(draw_death(self.dice, failpoints("rollup."), 4)))
+            job = self.begin_job("rollup", "--now", env=dying_at(draw_death(self.dice, failpoints("rollup."), 4)))
             for one in writer, job:
                 self.assertIn(self.ended(one), (EX_OK, EX_TEMPFAIL, KILLED), self.output)
             held += self.base.jobs.count_documents({"until": {"$gt": datetime.datetime.now(datetime.timezone.utc)}})

@@ -359,7 +359,7 @@ class Exact(SketchCase):
         self.write("tallyd.yaml", config(moments=False) + b"jobs: {weeks: true}\n")
         self.count_into(self.store, "a.log")
         for job in "rollup", "top":
-            self.tallyd("job", "run", job, "--now", "-c", "tallyd.yaml", "--store", self.store)
+            self.job("run", job, "--now")
         self.assertGreater(self.base["pages.year"].count_documents({}), 0)
         self.assertGreater(self.base["pages.week"].count_documents({}), 0)
         self.assert_same(self.count_in_sqlite("a.log"), self.store)
@@ -529,7 +529,7 @@ class Expiry(SketchCase):
         only = "reports: {only: {by: [path], measures: {latency: histogram(duration)%s}, keep: {minute: 2d}}}" % VISITORS
         self.write("tallyd.yaml", f"sources: {{a: {{path: a.log, decode: [logfmt]}}}}\n{only}\nstore: {{validation: error}}\n".encode())
         self.count_into(self.store, "a.log")
-        self.tallyd("job", "run", "expire", "-c", "tallyd.yaml", "--store", self.store)
+        self.job("run", "expire")
         report = self.base.reports.find_one({"_id": "only"})
         self.assertNotIn("swept", report)  # an update that removes nothing has an empty $unset, which older servers refuse
         gone = report["expired"]["minute"]

@@ -236,7 +236,7 @@ class Ttl(MongoCase, DaemonCase, Expiring):
         self.count("a.log")
         self.count("a.log", env=other_day(GRACE - 60))
         self.assertNotIn("ttl_left", self.err)
-        self.tallyd("job", "run", "expire", "--now", "-c", "tallyd.yaml", "--store", self.store, env=other_day(20 * DAY))
+        self.job("run", "expire", "--now", env=other_day(20 * DAY))
         self.assertRegex(self.err, "event=ttl_left collection=site.day documents=[1-9]")
         for report, kind, buckets in KINDS:
             self.assertEqual(0, self.base[f"{report}.{kind}"].count_documents({}), (report, kind, buckets))

@@ -209,10 +209,10 @@ class OtherDays(WeekCase):
         for place in "weeks.begun", "rollup.sent:2", "rollup.stamping:2":
             start = self.dice.choice([day for day in WEEKDAYS if day != start])
             self.begin_weeks(start)
-            killed = self.begin_roll("--rebuild", "2025-01-01", "2025-01-02", env=dying_at(place))
+            killed = self.begin_job("rollup", "--rebuild", "2025-01-01", "2025-01-02", env=dying_at(place))
             self.assertEqual(-signal.SIGKILL, self.ended(killed), self.output)
             self.forget_leases()
-            if self.ended(self.begin_roll()) == EX_CONFIG:  # one report's weeks are others, those of the next are not yet
+            if self.ended(self.begin_job("rollup")) == EX_CONFIG:  # one report's weeks are others, those of the next are not yet
                 self.roll("--rebuild", "2025-01-01", "2025-01-02")
             self.check_weeks(lines, start)
 
@@ -234,7 +234,7 @@ class OtherDays(WeekCase):
         self.begin_weeks("monday")
         lines = log(self.dice, 200, years=(2024,), pages=40)
         self.count_lines(lines)
-        sleeper = self.begin_roll()
+        sleeper = self.begin_job("rollup")
         time.sleep(self.dice.random() * 0.5)
         sleeper.send_signal(signal.SIGSTOP)
         self.forget_leases()
@@ -259,7 +259,7 @@ class Crashes(WeekCase):
             self.write("a.log", lines)
             going = [self.begin("a.log", env=dying_at(draw_death(self.dice, failpoints("mongo."), 3)))]
             for _ in range(2):
-                going.append(self.begin_roll("--now", env=dying_at(draw_death(self.dice, failpoints("rollup."), 4))))
+                going.append(self.begin_job("rollup", "--now", env=dying_at(draw_death(self.dice, failpoints("rollup."), 4))))
             for one in going:
                 self.assertIn(self.ended(one), (EX_OK, EX_TEMPFAIL, -signal.SIGKILL), self.output)
             held += self.base.jobs.count_documents({"until": {"$gt": datetime.datetime.now(UTC)}})
@@ -274,7 +274,7 @@ class Crashes(WeekCase):
         self.begin_weeks()
         lines = log(self.dice, 400, years=(2024,), pages=40)
         self.count_lines(lines)
-        both = [self.begin_roll(), self.begin_roll()]
+        both = [self.begin_job("rollup"), self.begin_job("rollup")]
         for one in both:
             self.ended(one)
         self.roll()

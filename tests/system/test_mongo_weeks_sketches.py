@@ -46,16 +46,7 @@ class WeekCase(SketchCase):
         self.count_into(self.store, "a.log")
 
     def roll(self, *arguments, **options):
-        return self.tallyd("job", "run", "rollup", *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)
-
-    def begin_roll(self, *arguments, **options):
-        return self.start("job", "run", "rollup", *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)
-
-    def forget_leases(self):
-        """Again after a while: a server may carry out what it was asked for by one that was killed meanwhile."""
-        for pause_s in 0.3, 0:
-            self.base.jobs.update_many({"until": {"$exists": True}}, {"$set": {"until": datetime.datetime(2020, 1, 1)}})
-            time.sleep(pause_s)
+        return self.job("run", "rollup", *arguments, **options)
 
     def recount(self, start):
         """{(first day, path): {None or a day from 0 on: [events]}}"""
@@ -158,7 +149,7 @@ class Weeks(WeekCase):
         before = self.base["pages.week"].count_documents({})
         self.begin_weeks(keep=", keep: {minute: 2d, hour: 10d, day: 30d}")
         self.count_events(2)
-        self.tallyd("job", "run", "expire", "-c", "tallyd.yaml", "--store", self.store)
+        self.job("run", "expire")
         left = {one["_id"] for one in self.base["pages.week"].find()}
         self.assertLess(0, len(left))
         self.assertLess(len(left), before)
@@ -179,7 +170,7 @@ class Crashes(WeekCase):
             going = [self.start("import", "-q", "-c", "tallyd.yaml", "--decode", "logfmt", "--store", self.store, "a.log",
                                 env=dying_at(draw_death(self.dice, failpoints("mongo."), 3)))]
             place = "rollup.sent:3" if number == 0 else draw_death(self.dice, failpoints("rollup."), 8)
-            going += [self.begin_roll("--now", env=dying_at(place)) for _ in range(2)]
+            going += [self.begin_job("rollup", "--now", env=dying_at(place)) for _ in range(2)]
             for one in going:
                 said = b"".join(one.communicate(timeout=TIMEOUT_S))
                 self.assertIn(one.returncode, (EX_OK, EX_TEMPFAIL, KILLED), said)

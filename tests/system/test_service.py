@@ -15,7 +15,7 @@ import time
 import unittest
 import urllib.error
 
-from harness import EX_CONFIG, EX_OK, EX_PROTOCOL, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, ROOT, TIMEOUT_S, DaemonCase, command
+from harness import EX_CONFIG, EX_OK, EX_PROTOCOL, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, ROOT, TIMEOUT_S, DaemonCase, command, preload
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "servers"))
 from process import free_ports  # noqa: E402 (found only now)
@@ -184,7 +184,7 @@ class ServiceTest(DaemonCase):
         """With a watchdog that is fed no more as long as such calls hang."""
         self.configure(MORE="run: {stop_timeout: 1s}")
         self.append("access.log", lines(10))
-        self.launch_managed(watchdog_s=1, LD_PRELOAD=os.path.join(ROOT, "build/faulty.so"), FAULTY_PATH=path,
+        self.launch_managed(watchdog_s=1, LD_PRELOAD=preload("faulty"), FAULTY_PATH=path,
                             FAULTY_CALLS=calls, FAULTY_AT="1", FAULTY_HOW="hang:" + self.path("hang"))
         self.wait_for_consumed(10)
         self.manager.said.clear()

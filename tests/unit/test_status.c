@@ -199,6 +199,29 @@ static void test_ready_says_what_is_missing(void **state)
     check(f, api_ready, 503, "stopping");
 }
 
+/* They make nothing wrong, so a daemon that counts stays ready. */
+static void test_ready_warns_of_jobs_behind(void **state)
+{
+    struct fixture *f = *state;
+    const struct status_figures figures = {.state = STATUS_COUNTING, .books = &f->books};
+    struct text line = {0};
+    for (int turn = 0; turn < 2; turn++) {
+        status_note_jobs(&f->status, STATUS_JOBS_WAITING + 1 + (uint64_t)turn);
+        f->clock.fake_mono_ms += STATUS_JOBS_BEHIND_MS - 1;
+        status_warn(&f->status, &line);
+        assert_int_equal(line.len, 0);
+        status_note_jobs(&f->status, STATUS_JOBS_WAITING + 2); /* still behind */
+        f->clock.fake_mono_ms++;
+        status_note(&f->status, &figures);
+        check(f, api_ready, 200,
+              "ok\nwarning: 50 periods wait to be rolled up or ranked, more than 48 for 60 min");
+        status_note_jobs(&f->status, STATUS_JOBS_WAITING); /* it begins anew */
+        status_warn(&f->status, &line);
+        assert_int_equal(line.len, 0);
+    }
+    text_fini(&line);
+}
+
 static void test_status_takes_so_many_partitions(void **state)
 {
     struct clock clock = clock_fake(0);
@@ -288,6 +311,7 @@ int main(void)
         STATUS_TEST(test_metrics_show_every_figure),
         STATUS_TEST(test_metrics_show_batches),
         STATUS_TEST(test_ready_says_what_is_missing),
+        STATUS_TEST(test_ready_warns_of_jobs_behind),
         STATUS_TEST(test_status_knows_that_nothing_is_understood),
         cmocka_unit_test(test_status_takes_so_many_partitions),
         cmocka_unit_test(test_status_rate_follows_the_source),

@@ -1,17 +1,16 @@
 #include "store/mongo/admin/admin.h"
 
-#include "store/mongo/admin/index.h"
 #include "store/mongo/admin/run.h"
-#include "store/mongo/admin/shard.h"
 #include "store/mongo/admin/task.h"
-#include "store/mongo/admin/validator.h"
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/catalog/keys.h"
+#include "store/mongo/catalog/validator.h"
 #include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/ledger/copies.h"
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/raw/place.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
@@ -38,11 +37,9 @@ static bool see_collection(void *context, const struct mongo_collection *c, stru
 static bool ask_server(struct mongo_admin_run *r, struct err *e)
 {
     bson_t reply;
-    bson_t *command = BCON_NEW("hello", BCON_INT32(1));
-    r->is_there = mongo_read(r->m->client, command, &reply, e);
+    r->is_there = mongo_ask(r->m->client, BCON_NEW("hello", BCON_INT32(1)), &reply, e);
     r->is_sharded = r->is_there && mongo_is_router(&reply);
     bson_destroy(&reply);
-    bson_destroy(command);
     return r->is_there || (!r->task->apply && e->retryable);
 }
 
@@ -61,6 +58,15 @@ static bool add_reports(struct mongo_admin_run *r, struct err *e)
     return good;
 }
 
+/* Reads what validators there are, and which ones the server may have. */
+static bool read_options(struct mongo_admin_run *r, struct err *e)
+{
+    const char *loses;
+    bson_destroy(&r->options);
+    return mongo_list_options(r->m, NULL, &r->options, e) &&
+           mongo_settle_validation(r->m, &r->validation, &loses, e);
+}
+
 static bool run(struct mongo_admin_run *r, struct err *e)
 {
     r->m->with_weeks = r->task->weeks;
@@ -74,6 +80,8 @@ static bool run(struct mongo_admin_run *r, struct err *e)
     }
     if (r->task->what == ADMIN_SHARD && !mongo_admin_enable_sharding(r, e))
         return false;
+    if (r->task->what == ADMIN_VALIDATOR && r->is_there && !read_options(r, e))
+        return false;
     (void)!mongo_each_collection(r->m, see_collection, r, e);
     if (r->has_failed)
         *e = r->failure;
@@ -82,12 +90,17 @@ static bool run(struct mongo_admin_run *r, struct err *e)
 
 bool mongo_admin(const char *url, const struct mongo_task *task, struct text *out, struct err *e)
 {
-    struct mongo_admin_run r = {.m = mongo_new(url, true, 0, e), .task = task, .out = out};
+    struct mongo_admin_run r = {.m = mongo_new(url, true, 0, e),
+                                .task = task,
+                                .out = out,
+                                .validation = task->validation,
+                                .options = BSON_INITIALIZER};
     if (r.m == NULL)
         return false;
     bool good = ask_server(&r, e) && add_reports(&r, e);
     mongo_raw_init(r.m, task->raws, task->raw_count);
     good = good && run(&r, e);
+    bson_destroy(&r.options);
     mongo_free(r.m);
     return good;
 }

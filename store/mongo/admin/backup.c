@@ -33,13 +33,9 @@
 #define ID_BYTES     32
 #define NUMBER_NONE  (-1)
 
-/* The log of a batch, as its name describes it. */
-struct logged {
-    int64_t seq, inc, prev;
-};
-
+/* The logs of a slot, with the batch before each. */
 struct logs {
-    struct logged *list;
+    struct mongo_open *list;
     size_t count, capacity;
     char slot[MONGO_SLOT_BYTES];
 };
@@ -57,6 +53,7 @@ struct backing {
     struct mongo_dump_file file; /* the file that is being written */
     struct text last;            /* `_id` of the last document copied */
     size_t page;                 /* documents in the last reply */
+    bool is_written;             /* all of them are in the file */
     uint64_t documents;
     size_t batches;
     struct err *e;
@@ -68,25 +65,21 @@ struct backing {
  * write concern of a commit. */
 static bool hold(struct backing *g, bool is_new, bson_t *ledger)
 {
-    char path[ID_BYTES + 32], owner[64] = "";
-    bson_t query = BSON_INITIALIZER, update = BSON_INITIALIZER, set, there;
+    char until[ID_BYTES + 32], whose[ID_BYTES + 32], owner[64] = "";
     bool found;
     if (gethostname(owner, sizeof owner - 16) != 0)
         owner[0] = '\0';
     snprintf(owner + strlen(owner), 16, " %d", (int)getpid());
-    snprintf(path, sizeof path, "backups.%s.until", g->id);
-    BSON_APPEND_UTF8(&query, "_id", MONGO_LEDGER);
-    BSON_APPEND_DOCUMENT_BEGIN(&query, is_new ? "restoring" : path, &there);
-    BSON_APPEND_BOOL(&there, "$exists", !is_new);
-    bson_append_document_end(&query, &there);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
-    BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(g->m->store.clock) + MONGO_HOLD_MS);
-    snprintf(path, sizeof path, "backups.%s.owner", g->id);
-    BSON_APPEND_UTF8(&set, path, owner);
-    bson_append_document_end(&update, &set);
+    snprintf(until, sizeof until, "backups.%s.until", g->id);
+    snprintf(whose, sizeof whose, "backups.%s.owner", g->id);
+    bson_t *query =
+        BCON_NEW("_id", MONGO_LEDGER, is_new ? "restoring" : until, "{", "$exists", BCON_BOOL(!is_new), "}");
+    bson_t *update =
+        BCON_NEW("$set", "{", until, BCON_DATE_TIME(clock_wall_ms(g->m->store.clock) + MONGO_HOLD_MS), whose,
+                 BCON_UTF8(owner), "}");
     if (is_new)
-        BCON_APPEND(&update, "$inc", "{", "noted", BCON_INT64(1), "}");
-    bool good = mongo_modify(g->m->client, MONGO_LEDGER, &query, &update, &found, ledger, g->e);
+        BCON_APPEND(update, "$inc", "{", "noted", BCON_INT64(1), "}");
+    bool good = mongo_modify(g->m->client, MONGO_LEDGER, query, update, &found, ledger, g->e);
     g->kept_ms = clock_mono_ms(g->m->store.clock);
     if (good && !found && is_new)
         good = err_set(g->e, EX_NOINPUT, "%s contains no store of tallyd, or a restore into it has not ended",
@@ -96,8 +89,8 @@ static bool hold(struct backing *g, bool is_new, bson_t *ledger)
                                  "%s: the ledger has forgotten this backup (was the database restored?): "
                                  "begin anew",
                                  mongo_client_name(g->m->client));
-    bson_destroy(&update);
-    bson_destroy(&query);
+    bson_destroy(update);
+    bson_destroy(query);
     return good;
 }
 
@@ -106,26 +99,23 @@ static bool release(struct backing *g, const bson_t *ledger)
 {
     char path[ID_BYTES + 128];
     bson_t update = BSON_INITIALIZER, unset;
-    bson_iter_t backups, at, until;
+    bson_iter_t backups, at;
+    bson_t one;
     int64_t now_ms = clock_wall_ms(g->m->store.clock);
-    bool matched;
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
     snprintf(path, sizeof path, "backups.%s", g->id);
     BSON_APPEND_UTF8(&unset, path, "");
     if (mongo_find_member(ledger, "backups", &backups) && bson_iter_recurse(&backups, &at)) {
         while (bson_iter_next(&at)) {
-            bool has = bson_iter_recurse(&at, &until) && bson_iter_find(&until, "until");
             snprintf(path, sizeof path, "backups.%.64s", bson_iter_key(&at));
-            if (has && bson_iter_as_int64(&until) < now_ms && strcmp(bson_iter_key(&at), g->id) != 0)
+            if (mongo_take_document(&at, &one) && mongo_number_at(&one, "until", now_ms) < now_ms &&
+                strcmp(bson_iter_key(&at), g->id) != 0)
                 BSON_APPEND_UTF8(&unset, path, "");
         }
     }
     bson_append_document_end(&update, &unset);
-    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
-    bool good = mongo_update_one(g->m->client, MONGO_LEDGER, filter, &update, false, &matched, g->e);
-    bson_destroy(filter);
-    bson_destroy(&update);
-    return good;
+    return mongo_change(g->m->client, MONGO_LEDGER, BCON_NEW("_id", MONGO_LEDGER), &update, false, NULL,
+                        g->e);
 }
 
 static bool keep_hold(struct backing *g)
@@ -160,43 +150,29 @@ static bool goes_on(struct backing *g, const char *what)
     return g->b->goes_on(g->b->context, what, g->documents, 0) || backup_stopped("the backup", g->e);
 }
 
-static bool take_document(struct backing *g, const bson_iter_t *at)
+static bool take_document(void *context, const bson_t *document)
 {
-    const uint8_t *bytes;
-    uint32_t len;
-    bson_t document;
-    bson_iter_t it;
-    bson_iter_document(at, &len, &bytes);
-    if (!bson_init_static(&document, bytes, len))
-        return err_set(g->e, EX_IOERR, "%s: the server sent a document that is none",
-                       mongo_client_name(g->m->client));
+    struct backing *g = context;
     g->documents++;
     g->page++;
     text_clear(&g->last);
-    if (bson_iter_init_find(&it, &document, "_id") && BSON_ITER_HOLDS_UTF8(&it))
-        text_puts(&g->last, bson_iter_utf8(&it, NULL));
-    return mongo_dump_put(&g->file, &document, g->e);
+    text_puts(&g->last, mongo_text_at(document, "_id"));
+    g->is_written = mongo_dump_put(&g->file, document, g->e);
+    return g->is_written;
 }
 
 /* Copies the documents of one request, which leaves no cursor open. */
 static bool copy_answer(struct backing *g, const struct mongo_place *place, const bson_t *filter,
                         int64_t skip)
 {
-    bson_t reply;
-    bson_iter_t batch, at;
     bson_t *command =
         BCON_NEW("find", BCON_UTF8(place->collection), "filter", BCON_DOCUMENT(filter), "sort", "{", "_id",
                  BCON_INT32(1), "}", "skip", BCON_INT64(skip), "limit", BCON_INT64(PAGE), "batchSize",
                  BCON_INT32(PAGE), "singleBatch", BCON_BOOL(true));
-    bool good = mongo_read_in(g->m->client, place->database, command, &reply, g->e);
     g->page = 0;
-    if (good && mongo_find_member(&reply, "cursor.firstBatch", &batch) && bson_iter_recurse(&batch, &at)) {
-        while (good && bson_iter_next(&at))
-            good = !BSON_ITER_HOLDS_DOCUMENT(&at) || take_document(g, &at);
-    }
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
+    g->is_written = true;
+    return mongo_list(g->m->client, place->database, command, MONGO_BATCH, take_document, g, g->e) &&
+           g->is_written;
 }
 
 /* Copies documents with a text as `_id`, as tallyd writes them; each request continues behind the last one.
@@ -266,28 +242,22 @@ static bool see_collection(void *context, const struct mongo_place *place, const
 
 /* ---- logs */
 
-/* "w0/0000000000000001/000000000000002a/0000" */
 static bool take_log(void *context, const bson_t *document)
 {
     struct logs *l = context;
-    bson_iter_t it;
-    uint64_t inc, seq;
+    struct mongo_open o;
     unsigned part;
-    char slot[MONGO_SLOT_BYTES];
-    if (!bson_iter_init_find(&it, document, "_id") || !BSON_ITER_HOLDS_UTF8(&it) ||
-        sscanf(bson_iter_utf8(&it, NULL), "%7[^/]/%" SCNx64 "/%" SCNx64 "/%x", slot, &inc, &seq, &part) !=
-            4 ||
-        part != 0)
+    if (!mongo_parse_batch_id(mongo_text_at(document, "_id"), &o, &part) || part != 0)
         return true;
+    o.prev = mongo_number_at(document, "prev", NUMBER_NONE);
     l->list = xgrow(l->list, &l->capacity, l->count + 1, sizeof *l->list);
-    l->list[l->count++] =
-        (struct logged){(int64_t)seq, (int64_t)inc, mongo_number_at(document, "prev", NUMBER_NONE)};
+    l->list[l->count++] = o;
     return true;
 }
 
 static int compare_logs(const void *a, const void *b)
 {
-    const struct logged *x = a, *y = b;
+    const struct mongo_open *x = a, *y = b;
     int order = order_int64(x->seq, y->seq);
     return order != 0 ? order : order_int64(x->inc, y->inc);
 }
@@ -299,11 +269,9 @@ static bool list_logs(struct backing *g, struct logs *l)
     snprintf(to, sizeof to, "%s0", l->slot); /* sorts behind "/" */
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
     bson_t *options = BCON_NEW("projection", "{", "prev", BCON_BOOL(true), "}");
-    bool good = mongo_find(g->m->client, MONGO_BATCHES, filter, options, take_log, l, g->e);
+    bool good = mongo_look(g->m->client, MONGO_BATCHES, filter, options, take_log, l, g->e);
     if (l->count > 0)
         qsort(l->list, l->count, sizeof *l->list, compare_logs);
-    bson_destroy(options);
-    bson_destroy(filter);
     return good;
 }
 
@@ -367,35 +335,17 @@ static bool take_part(void *context, const bson_t *document)
     return c->good;
 }
 
-/* Checks that the log can be unpacked up to its end. */
-static bool check_log(struct slice packed, struct err *e)
-{
-    struct mongo_log_reader r;
-    struct slice update;
-    bool good;
-    mongo_log_open(&r, packed);
-    do
-        good = mongo_log_next(&r, &update, e);
-    while (good && update.len > 0);
-    mongo_log_close(&r);
-    return good;
-}
-
-static bool copy_log(struct backing *g, const char *slot, const struct logged *log)
+static bool copy_log(struct backing *g, const struct mongo_open *log)
 {
     struct copying_log c = {.g = g, .good = true};
-    char from[64], to[64];
-    snprintf(from, sizeof from, "%s/%016" PRIx64 "/%016" PRIx64 "/", slot, (uint64_t)log->inc,
-             (uint64_t)log->seq);
-    snprintf(to, sizeof to, "%s/%016" PRIx64 "/%016" PRIx64 "0", slot, (uint64_t)log->inc,
-             (uint64_t)log->seq);
+    char from[MONGO_BATCH_BYTES], to[MONGO_BATCH_BYTES];
+    mongo_batch_id(from, log, "/");
+    mongo_batch_id(to, log, "0"); /* sorts behind "/" */
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
-    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
-    bool good = mongo_find(g->m->client, MONGO_BATCHES, filter, options, take_part, &c, g->e) && c.good &&
-                check_log(text_slice(&c.packed), g->e);
+    bool good = mongo_look(g->m->client, MONGO_BATCHES, filter,
+                           BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}"), take_part, &c, g->e) &&
+                c.good && mongo_log_check(text_slice(&c.packed), g->e);
     text_fini(&c.packed);
-    bson_destroy(options);
-    bson_destroy(filter);
     return good;
 }
 
@@ -405,7 +355,7 @@ static bool copy_logs_of(struct backing *g, int i)
     snprintf(l.slot, sizeof l.slot, "w%d", i);
     bool good = list_logs(g, &l) && find_committed(g, &l, i, &committed);
     for (size_t n = committed.count; good && n > 0; n--)
-        good = goes_on(g, MONGO_BATCHES) && copy_log(g, l.slot, &committed.list[n - 1]);
+        good = goes_on(g, MONGO_BATCHES) && copy_log(g, &committed.list[n - 1]);
     g->batches += committed.count;
     free(l.list);
     free(committed.list);
@@ -433,12 +383,10 @@ static bool copy_logs(struct backing *g)
 static bool copy_ledger(struct backing *g)
 {
     struct mongo_place place = {.collection = MONGO_LEDGER};
-    bson_t ledger = BSON_INITIALIZER, mark;
+    bson_t ledger = BSON_INITIALIZER;
     memcpy(place.database, g->dump.database, sizeof place.database);
     bson_copy_to_excluding_noinit(&g->ledger, &ledger, "backups", NULL);
-    BSON_APPEND_DOCUMENT_BEGIN(&ledger, "restoring", &mark);
-    BSON_APPEND_DATE_TIME(&mark, "since", clock_wall_ms(g->m->store.clock));
-    bson_append_document_end(&ledger, &mark);
+    BCON_APPEND(&ledger, "restoring", "{", "since", BCON_DATE_TIME(clock_wall_ms(g->m->store.clock)), "}");
     bool good =
         mongo_dump_create(&g->dump, &place, &g->file, g->e) && mongo_dump_put(&g->file, &ledger, g->e);
     bson_destroy(&ledger);

@@ -15,7 +15,9 @@
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/ledger/ledger.h"
+#include "store/mongo/live/applied.h"
 #include "store/mongo/send/batches.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
@@ -75,19 +77,17 @@ static int64_t seq_of(const bson_t *ledger, int slot)
 
 static const char *id_of(const bson_t *document)
 {
-    bson_iter_t id;
-    return bson_iter_init_find(&id, document, "_id") && BSON_ITER_HOLDS_UTF8(&id) ? bson_iter_utf8(&id, NULL)
-                                                                                  : "(no text)";
+    const char *id = mongo_text_at(document, "_id");
+    return id[0] != '\0' ? id : "(no text)";
 }
 
 static void note_applied(struct checking *g, const char *key, int64_t seq, const char *id)
 {
     struct seen *seen = g->seen;
-    char *end;
-    long slot = key[0] == 'w' ? strtol(key + 1, &end, 10) : -1;
+    const size_t slot = mongo_slot_number(key);
     if (strcmp(key, "rollup") == 0)
         seen->fence = seq > seen->fence ? seq : seen->fence;
-    if (slot < 0 || slot >= MONGO_SLOTS || *end != '\0')
+    if (slot == MONGO_SLOTS)
         return;
     if (seq > g->gaps[slot].after && seq < g->gaps[slot].before && seen->lost[slot]++ == 0)
         snprintf(seen->lost_ids[slot], sizeof seen->lost_ids[slot], "%s", id);
@@ -102,13 +102,11 @@ static void check_name(struct checking *g, const bson_t *document)
 {
     const struct mongo_collection *c = g->collection;
     struct mongo_store *m = g->m;
-    bson_iter_t metadata;
     char time[MONGO_TIME_BYTES];
     bool is_other, has_time = c->holds == HOLDS_DOCUMENTS;
     int64_t date_ms = mongo_number_at(document, "metadata.date", -1);
     const char *id = id_of(document);
-    if (!bson_iter_init_find(&metadata, document, "metadata") ||
-        !mongo_key_of(m, c->report, &metadata, &g->key, &is_other) ||
+    if (!mongo_key_in_document(m, c->report, document, &g->key, &is_other) ||
         (has_time && (date_ms < 0 || date_ms >= CIVIL_END_MS))) {
         tell(g, "%s: the document \"%s\" has no known series, or no time", c->name, id);
         return;
@@ -154,32 +152,12 @@ static bool see_collection(void *context, const struct mongo_collection *c, stru
     for (int slot = 0; slot < MONGO_SLOTS; slot++)
         g->seen->seq[slot] = -1;
     g->collection = c;
-    bson_t all = BSON_INITIALIZER;
     bson_t *options =
         BCON_NEW("projection", "{", "applied", BCON_BOOL(true), "metadata", BCON_BOOL(true), "}");
-    bool good = mongo_find(g->m->client, c->name, &all, options, see_document, g, e);
-    bson_destroy(options);
-    bson_destroy(&all);
-    return good;
+    return mongo_look(g->m->client, c->name, NULL, options, see_document, g, e);
 }
 
 /* ---- documents against the ledger */
-
-static bool count_ahead(struct checking *g, const char *collection, int slot, int64_t seq, int64_t *count,
-                        struct err *e)
-{
-    char path[MONGO_SLOT_BYTES + 16];
-    bson_t reply;
-    bson_iter_t n;
-    snprintf(path, sizeof path, "applied.w%d", slot);
-    bson_t *command =
-        BCON_NEW("count", BCON_UTF8(collection), "query", "{", path, "{", "$gt", BCON_INT64(seq), "}", "}");
-    bool good = mongo_read(g->m->client, command, &reply, e);
-    *count = good && bson_iter_init_find(&n, &reply, "n") ? bson_iter_as_int64(&n) : 0;
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
-}
 
 static bool check_ahead(struct checking *g, size_t i, const bson_t *after, struct err *e)
 {
@@ -187,9 +165,11 @@ static bool check_ahead(struct checking *g, size_t i, const bson_t *after, struc
     const char *name = g->names[i].name;
     for (int slot = 0; slot < MONGO_SLOTS; slot++) {
         int64_t seq = seq_of(after, slot), count;
+        char path[MONGO_SLOT_BYTES + 16];
+        snprintf(path, sizeof path, "applied.w%d", slot);
         if (s->seq[slot] <= seq)
             continue;
-        if (!count_ahead(g, name, slot, seq, &count, e))
+        if (!mongo_count(g->m->client, name, BCON_NEW(path, "{", "$gt", BCON_INT64(seq), "}"), &count, e))
             return false;
         if (seq < 0)
             tell(g,
@@ -264,23 +244,17 @@ static bool check_fence(struct checking *g, size_t i, struct err *e)
 static bool check_log(struct checking *g, const struct mongo_open *o, struct err *e)
 {
     struct text packed = {0};
-    struct mongo_log_reader reader;
     struct mongo_open now;
-    struct slice update = {0};
-    struct err why = {0};
+    struct err why;
     bool good = mongo_read_log(g->m, o, &packed, e) && mongo_read_open(g->m, o->slot, &now, e);
-    bool is_whole = (int64_t)packed.len == o->bytes, more = true;
+    bool is_whole = (int64_t)packed.len == o->bytes;
     if (good && now.seq == o->seq && !is_whole)
         tell(g,
              "batches: of the log of batch %" PRId64 " of writer %s, which is under way, %zu of %" PRId64
              " bytes are there",
              o->seq, o->slot, packed.len, o->bytes);
-    mongo_log_open(&reader, text_slice(&packed));
-    while (good && is_whole && more && (more = mongo_log_next(&reader, &update, &why)) && update.len > 0)
-        ;
-    if (good && is_whole && !more)
+    if (good && is_whole && !mongo_log_check(text_slice(&packed), &why))
         tell(g, "batches: the log of batch %" PRId64 " of writer %s: %s", o->seq, o->slot, why.text);
-    mongo_log_close(&reader);
     text_fini(&packed);
     return good;
 }
@@ -288,26 +262,18 @@ static bool check_log(struct checking *g, const struct mongo_open *o, struct err
 static void check_partition(struct checking *g, const bson_t *ledger, const char *key,
                             const bson_iter_t *value)
 {
-    uint32_t len;
-    const uint8_t *bytes;
     bson_t partition;
-    bson_iter_t owner;
     char slot[64];
-    if (!BSON_ITER_HOLDS_DOCUMENT(value)) {
+    if (!mongo_take_document(value, &partition)) {
         tell(g, "ledger: the partition \"%s\" is not a document", key);
         return;
     }
-    bson_iter_document(value, &len, &bytes);
-    if (!bson_init_static(&partition, bytes, len))
-        return;
+    const char *owner = mongo_text_at(&partition, "owner");
     if (mongo_number_at(&partition, "next", 0) < 0 || mongo_number_at(&partition, "epoch", 0) < 0)
         tell(g, "ledger: the partition \"%s\" has a negative offset or a negative epoch", key);
-    if (!bson_iter_init_find(&owner, &partition, "owner") || !BSON_ITER_HOLDS_UTF8(&owner))
-        return;
-    snprintf(slot, sizeof slot, "writers.%s.inc", bson_iter_utf8(&owner, NULL));
-    if (mongo_number_at(ledger, slot, -1) < 0)
-        tell(g, "ledger: the partition \"%s\" is of writer %s, which it does not know", key,
-             bson_iter_utf8(&owner, NULL));
+    snprintf(slot, sizeof slot, "writers.%s.inc", owner);
+    if (owner[0] != '\0' && mongo_number_at(ledger, slot, -1) < 0)
+        tell(g, "ledger: the partition \"%s\" is of writer %s, which it does not know", key, owner);
 }
 
 static bool check_ledger(struct checking *g, const bson_t *ledger, struct err *e)

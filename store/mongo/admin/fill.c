@@ -12,6 +12,7 @@
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/slots.h"
 #include "store/mongo/send/send.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/commit.h"
 #include "store/mongo/writer/member.h"
@@ -107,7 +108,6 @@ static bool owns_mark(const struct mongo_store *m, const bson_t *ledger)
 static bool mark(struct mongo_store *m, const bson_t *before, struct err *e)
 {
     char host[MONGO_HOST_BYTES];
-    bool matched;
     bson_t filter = BSON_INITIALIZER, ledger;
     int64_t now_ms = clock_wall_ms(m->store.clock), inc = mongo_number_at(before, "writers." SLOT ".inc", 0);
     m->writer.inc = now_ms > inc ? now_ms : inc + 1;
@@ -119,14 +119,12 @@ static bool mark(struct mongo_store *m, const bson_t *before, struct err *e)
                  "writers." SLOT ".lease", BCON_DATE_TIME(now_ms), "writers." SLOT ".host",
                  BCON_UTF8(mongo_name_host(host) ? host : ""), "writers." SLOT ".pid", BCON_INT64(getpid()),
                  "}", "$setOnInsert", "{", "v", BCON_INT32(MONGO_FORMAT), "}");
-    bool good = mongo_update_one(m->client, MONGO_LEDGER, &filter, update, true, &matched, e) &&
-                mongo_begin_ledger(m, e);
+    bool good =
+        mongo_change(m->client, MONGO_LEDGER, &filter, update, true, NULL, e) && mongo_begin_ledger(m, e);
     if (good) {
         good = mongo_read_ledger(m, &ledger, e) && (owns_mark(m, &ledger) || lose(m, e));
         bson_destroy(&ledger);
     }
-    bson_destroy(update);
-    bson_destroy(&filter);
     return good;
 }
 
@@ -139,11 +137,8 @@ static bool keep_mark(struct mongo_store *m, struct err *e)
     BSON_APPEND_INT64(&filter, "writers." SLOT ".inc", m->writer.inc);
     bson_t *update =
         BCON_NEW("$set", "{", "writers." SLOT ".lease", BCON_DATE_TIME(clock_wall_ms(m->store.clock)), "}");
-    bool good = mongo_update_one(m->client, MONGO_LEDGER, &filter, update, false, &matched, e) &&
-                (matched || lose(m, e));
-    bson_destroy(update);
-    bson_destroy(&filter);
-    return good;
+    return mongo_change(m->client, MONGO_LEDGER, &filter, update, false, &matched, e) &&
+           (matched || lose(m, e));
 }
 
 /* ---- counts */
@@ -152,16 +147,11 @@ static bool keep_mark(struct mongo_store *m, struct err *e)
 static bool delete_late(void *context, const struct mongo_collection *c, struct err *e)
 {
     struct mongo_store *m = context;
-    int64_t count;
     if (c->holds != HOLDS_DOCUMENTS && c->holds != HOLDS_SERIES && c->holds != HOLDS_TOP &&
         c->holds != HOLDS_JOBS)
         return true;
-    bson_t *command =
-        BCON_NEW("delete", BCON_UTF8(c->name), "deletes", "[", "{", "q", "{", "applied." SLOT, "{", "$lt",
-                 BCON_INT64(m->writer.fills_from), "}", "}", "limit", BCON_INT32(0), "}", "]");
-    bool good = mongo_write_many(m->client, command, c->name, &count, e);
-    bson_destroy(command);
-    return good;
+    bson_t *late = BCON_NEW("applied." SLOT, "{", "$lt", BCON_INT64(m->writer.fills_from), "}");
+    return mongo_delete_all(m->client, c->name, late, NULL, e);
 }
 
 /* Delete documents that the server made late, for an earlier copy, which was killed. */
@@ -229,10 +219,7 @@ static bool put_books(struct mongo_store *m, const struct store_book *books, siz
     BSON_APPEND_UTF8(&filter, "_id", m->id.ptr);
     mongo_add_guard(&filter, "applied." SLOT,
                     m->writer.number + 1); /* an earlier copy changes nothing any more */
-    bool good = mongo_update_one(m->client, MONGO_BOOKS, &filter, &update, true, &matched, e);
-    bson_destroy(&update);
-    bson_destroy(&filter);
-    return good;
+    return mongo_change(m->client, MONGO_BOOKS, &filter, &update, true, &matched, e);
 }
 
 static bool is_together(const struct store_book *a, const struct store_book *b)
@@ -256,20 +243,14 @@ static bool put_report(struct mongo_store *m, size_t report, bool is_whole, stru
 {
     const struct report *r = &m->reports[report];
     const struct watermarks none = {0};
-    bool matched;
     bson_t update = BSON_INITIALIZER;
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
-    bson_t *set =
-        BCON_NEW("name", BCON_UTF8(r->name), "generation", BCON_INT32(r->generation), "definition",
-                 BCON_UTF8(r->definition), MONGO_DECIMAL, BCON_BOOL(true), "v", BCON_INT32(MONGO_SCHEMA));
+    bson_t *set = mongo_report_members(r);
     BSON_APPEND_DOCUMENT(&update, is_whole ? "$set" : "$setOnInsert", set);
     bson_destroy(set);
     if (is_whole)
         mongo_append_dates(&update, "expired", &none, &m->more[report].watermarks);
-    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, !is_whole, &matched, e);
-    bson_destroy(filter);
-    bson_destroy(&update);
-    return good;
+    return mongo_change(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(m->more[report].key)), &update,
+                        !is_whole, NULL, e);
 }
 
 static bool put_reports(struct mongo_store *m, bool is_whole, struct err *e)
@@ -293,7 +274,6 @@ static bool are_past(const struct store_content *content)
 
 static bool put_past(struct mongo_store *m, const struct range *range, struct err *e)
 {
-    bool matched;
     bson_t update = BSON_INITIALIZER, set;
     text_clear(&m->id);
     text_printf(&m->id, "%s/", range->source);
@@ -306,10 +286,7 @@ static bool put_past(struct mongo_store *m, const struct range *range, struct er
     BSON_APPEND_INT64(&set, "epoch", 1);
     mongo_add_position(m, NULL, range, &set);
     bson_append_document_end(&update, &set);
-    bool good = mongo_update_one(m->client, MONGO_PAST, filter, &update, true, &matched, e);
-    bson_destroy(&update);
-    bson_destroy(filter);
-    return good;
+    return mongo_change(m->client, MONGO_PAST, filter, &update, true, NULL, e);
 }
 
 static bool put_all_past(struct mongo_store *m, const struct store_content *content, struct err *e)
@@ -345,14 +322,9 @@ static bool take_mark_away(struct mongo_store *m, const struct store_content *co
             add_position(m, &content->positions[i], &set);
     }
     bson_append_document_end(&update, &set);
-    bson_t *unset = BCON_NEW("restoring", "");
-    BSON_APPEND_DOCUMENT(&update, "$unset", unset);
-    bson_destroy(unset);
-    bool good = mongo_update_one(m->client, MONGO_LEDGER, &filter, &update, false, &matched, e) &&
-                (matched || lose(m, e));
-    bson_destroy(&update);
-    bson_destroy(&filter);
-    return good;
+    BCON_APPEND(&update, "$unset", "{", "restoring", "", "}");
+    return mongo_change(m->client, MONGO_LEDGER, &filter, &update, false, &matched, e) &&
+           (matched || lose(m, e));
 }
 
 static bool finish(struct store *st, const struct store_content *content, struct err *e)

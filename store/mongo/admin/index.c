@@ -1,17 +1,16 @@
 /* Lists existing indexes, and prints or makes missing ones. */
-#include "store/mongo/admin/index.h"
+#include "store/mongo/admin/run.h"
 
 #include "base/check.h"
-#include "store/mongo/admin/run.h"
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/job/ttl.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/index.h"
 
 #include <inttypes.h>
 
-#define CODE_NAMESPACE_NOT_FOUND 26
-#define OURS                     "tallyd_" /* prefix of the catalog's index names */
+#define OURS "tallyd_" /* prefix of the catalog's index names */
 
 void mongo_admin_create_index(struct mongo_admin_run *r, const struct mongo_collection *c, const char *name,
                               const bson_t *key, int64_t ttl_s)
@@ -27,88 +26,63 @@ void mongo_admin_create_index(struct mongo_admin_run *r, const struct mongo_coll
     text_puts(r->out, " })\n");
 }
 
+/* An index that is wanted, and what is there of it. */
 struct found_index {
+    const struct mongo_index_of *wanted;
+    const bson_t *key;
     enum mongo_index state;
     struct text others; /* further lines, each a comment of the shell */
 };
 
 /* Does the index have every document, without further rules? Servers return many other members of an
  * index. */
-static bool is_plain(const bson_iter_t *index, int64_t ttl_s)
+static bool is_plain(const bson_t *index, int64_t ttl_s)
 {
     static const char *const others[] = {"unique", "sparse", "partialFilterExpression", "collation",
                                          "hidden"};
     bson_iter_t at;
-    bool has_ttl = bson_iter_recurse(index, &at) && bson_iter_find(&at, "expireAfterSeconds");
-    if (has_ttl != (ttl_s > 0) || (has_ttl && bson_iter_as_int64(&at) != ttl_s))
-        return false;
-    for (size_t i = 0; i < COUNT_OF(others); i++) {
-        if (bson_iter_recurse(index, &at) && bson_iter_find(&at, others[i]) &&
-            !(BSON_ITER_HOLDS_BOOL(&at) && !bson_iter_bool(&at)))
-            return false;
-    }
-    return true;
+    bool is_plain = mongo_number_at(index, "expireAfterSeconds", 0) == ttl_s &&
+                    bson_has_field(index, "expireAfterSeconds") == (ttl_s > 0);
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        is_plain = is_plain && (!bson_iter_init_find(&at, index, others[i]) ||
+                                (BSON_ITER_HOLDS_BOOL(&at) && !bson_iter_bool(&at)));
+    return is_plain;
 }
 
-static void see_index(const bson_iter_t *index, const struct mongo_index_of *wanted, const bson_t *key,
-                      struct found_index *f)
+static bool see_index(void *context, const bson_t *index)
 {
-    bson_iter_t name, found;
-    bson_t whole;
-    const uint8_t *bytes;
-    uint32_t len;
-    if (!BSON_ITER_HOLDS_DOCUMENT(index) || !bson_iter_recurse(index, &found) ||
-        !bson_iter_find(&found, "key") || !bson_iter_recurse(index, &name) ||
-        !bson_iter_find(&name, "name") || !BSON_ITER_HOLDS_UTF8(&name))
-        return;
-    const char *text = bson_iter_utf8(&name, NULL);
-    bool has_name = strcmp(text, wanted->name) == 0;
-    bool is_other = strcmp(text, "_id_") == 0 || (!has_name && strncmp(text, OURS, strlen(OURS)) == 0);
-    bool is_same = mongo_admin_is_key(key, &found) && is_plain(index, wanted->ttl_s);
+    struct found_index *f = context;
+    bson_iter_t key;
+    const char *name = mongo_text_at(index, "name");
+    if (name[0] == '\0' || !bson_iter_init_find(&key, index, "key"))
+        return true;
+    bool has_name = strcmp(name, f->wanted->name) == 0;
+    bool is_other = strcmp(name, "_id_") == 0 || (!has_name && strncmp(name, OURS, strlen(OURS)) == 0);
+    bool is_same = mongo_admin_is_key(f->key, &key) && is_plain(index, f->wanted->ttl_s);
     if (is_same)
         f->state = INDEX_IS_THERE;
     else if (has_name)
         f->state = INDEX_DIFFERS;
     if (is_other || (is_same && has_name))
-        return;
-    bson_iter_document(index, &len, &bytes);
-    ASSERT(bson_init_static(&whole, bytes, len));
+        return true;
     text_puts(&f->others, "// ");
     text_puts(&f->others, has_name  ? "another of this name: "
                           : is_same ? "under this name: "
                                     : "there is also: ");
-    mongo_admin_json(&f->others, &whole);
+    mongo_admin_json(&f->others, index);
     text_putc(&f->others, '\n');
+    return true;
 }
 
-static bool find_index(struct mongo_admin_run *r, const struct mongo_collection *c,
-                       const struct mongo_index_of *wanted, const bson_t *key, struct found_index *f,
-                       struct err *e)
-{
-    bson_t reply;
-    bson_t *command = BCON_NEW("listIndexes", BCON_UTF8(c->name));
-    bson_iter_t batch, at;
-    bool good = mongo_read(r->m->client, command, &reply, e);
-    if (good && mongo_find_member(&reply, "cursor.firstBatch", &batch) && bson_iter_recurse(&batch, &at)) {
-        while (bson_iter_next(&at))
-            see_index(&at, wanted, key, f);
-    }
-    good = good || mongo_number_at(&reply, "code", 0) == CODE_NAMESPACE_NOT_FOUND;
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
-}
-
-static bool make_index(struct mongo_admin_run *r, const struct mongo_collection *c,
-                       const struct mongo_index_of *index, const bson_t *key, struct found_index *f,
+static bool make_index(struct mongo_admin_run *r, const struct mongo_collection *c, struct found_index *f,
                        struct err *e)
 {
     bool was_missing = f->state == INDEX_MISSING;
     const struct mongo_index_wanted wanted = {
-        .collection = c->name, .name = index->name, .key = key, .ttl_s = index->ttl_s};
+        .collection = c->name, .name = f->wanted->name, .key = f->key, .ttl_s = f->wanted->ttl_s};
     if (was_missing && !mongo_create_index(r->m->client, &wanted, &f->state, e))
         return false;
-    text_printf(r->out, "%s: %s %s\n", c->name, index->name,
+    text_printf(r->out, "%s: %s %s\n", c->name, f->wanted->name,
                 f->state == INDEX_DIFFERS ? "differs, and is left alone"
                 : was_missing             ? "was made"
                                           : "is there");
@@ -117,27 +91,28 @@ static bool make_index(struct mongo_admin_run *r, const struct mongo_collection 
 }
 
 static void print_index(struct mongo_admin_run *r, const struct mongo_collection *c,
-                        const struct mongo_index_of *index, const bson_t *key, const struct found_index *f)
+                        const struct found_index *f)
 {
-    text_printf(r->out, "\n// %s: %s%s\n", c->name, index->why,
+    text_printf(r->out, "\n// %s: %s%s\n", c->name, f->wanted->why,
                 !r->is_there                 ? ""
                 : f->state == INDEX_IS_THERE ? "; is there"
                 : f->state == INDEX_MISSING  ? "; is missing"
                                              : "; another one exists, and is left alone");
     text_add(r->out, f->others.ptr, f->others.len);
     text_puts(r->out, f->state == INDEX_DIFFERS ? "// " : "");
-    mongo_admin_create_index(r, c, index->name, key, index->ttl_s);
+    mongo_admin_create_index(r, c, f->wanted->name, f->key, f->wanted->ttl_s);
 }
 
 static bool do_index(struct mongo_admin_run *r, const struct mongo_collection *c,
                      const struct mongo_index_of *index, const bson_t *key, struct err *e)
 {
-    struct found_index f = {.state = INDEX_MISSING};
-    bool good = !r->is_there || find_index(r, c, index, key, &f, e);
+    struct found_index f = {.wanted = index, .key = key, .state = INDEX_MISSING};
+    bool good = !r->is_there || mongo_list(r->m->client, NULL, BCON_NEW("listIndexes", BCON_UTF8(c->name)),
+                                           MONGO_BATCH, see_index, &f, e);
     if (good && r->task->apply)
-        good = make_index(r, c, index, key, &f, e);
+        good = make_index(r, c, &f, e);
     else if (good)
-        print_index(r, c, index, key, &f);
+        print_index(r, c, &f);
     text_fini(&f.others);
     return good;
 }

@@ -4,13 +4,13 @@
 #include "store/mongo/admin/copy.h"
 #include "store/mongo/admin/dump.h"
 #include "store/mongo/raw/place.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LIST_MAX 100000 /* names in one reply */
-#define RAW      "raw."
+#define RAW "raw."
 
 struct owning {
     struct mongo_store *m;
@@ -19,6 +19,8 @@ struct owning {
     void *context;
     struct text keys; /* "pages" and "pages.latency" of reports and their sketches, each between two \n */
     char database[MONGO_DATABASE_BYTES];
+    bool good; /* false: `fn` ended the walk, or *e says why */
+    struct err *e;
 };
 
 bool mongo_is_raw(const struct mongo_place *place)
@@ -78,81 +80,55 @@ static bool is_owned(const struct owning *o, const struct mongo_place *place)
            (o->also != NULL && mongo_dump_find(o->also, o->also->database, place->collection) != NULL);
 }
 
-static bool see_collection(const struct owning *o, const bson_iter_t *at, struct err *e)
+static bool see_collection(void *context, const bson_t *listed)
 {
+    struct owning *o = context;
     struct mongo_place place = {.collection = ""};
-    const uint8_t *bytes;
-    uint32_t len;
-    bson_t listed;
-    bson_iter_t name, type;
-    bson_iter_document(at, &len, &bytes);
-    if (!bson_init_static(&listed, bytes, len) || !bson_iter_init_find(&name, &listed, "name") ||
-        !BSON_ITER_HOLDS_UTF8(&name))
-        return true;
-    bool is_view = bson_iter_init_find(&type, &listed, "type") && BSON_ITER_HOLDS_UTF8(&type) &&
-                   strcmp(bson_iter_utf8(&type, NULL), "collection") != 0;
+    const char *name = mongo_text_at(listed, "name"), *type = mongo_text_at(listed, "type");
+    bool is_view = type[0] != '\0' && strcmp(type, "collection") != 0;
     memcpy(place.database, o->database, sizeof place.database);
-    int n = snprintf(place.collection, sizeof place.collection, "%s", bson_iter_utf8(&name, NULL));
-    if (is_view || n >= (int)sizeof place.collection || !is_owned(o, &place))
-        return true;
-    return o->fn(o->context, &place, &listed, e);
+    int n = snprintf(place.collection, sizeof place.collection, "%s", name);
+    if (n > 0 && n < (int)sizeof place.collection && !is_view && is_owned(o, &place))
+        o->good = o->fn(o->context, &place, listed, o->e);
+    return o->good;
 }
 
-static bool each_of_database(const struct owning *o, struct err *e)
+static bool each_of_database(struct owning *o)
 {
-    bson_t reply;
-    bson_iter_t batch, at;
-    bson_t *command =
-        BCON_NEW("listCollections", BCON_INT32(1), "cursor", "{", "batchSize", BCON_INT32(LIST_MAX), "}");
-    bool good = mongo_read_in(o->m->client, o->database, command, &reply, e);
-    if (good && mongo_number_at(&reply, "cursor.id", 0) != 0)
-        good = err_set(e, EX_IOERR, "%s: the server does not list all collections of %s at once",
-                       mongo_client_name(o->m->client), o->database);
-    if (good && mongo_find_member(&reply, "cursor.firstBatch", &batch) && bson_iter_recurse(&batch, &at)) {
-        while (good && bson_iter_next(&at))
-            good = !BSON_ITER_HOLDS_DOCUMENT(&at) || see_collection(o, &at, e);
-    }
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
+    bson_t *command = BCON_NEW("listCollections", BCON_INT32(1), "cursor", "{", "batchSize",
+                               BCON_INT32(MONGO_LIST_MAX), "}");
+    return mongo_list(o->m->client, o->database, command, MONGO_BATCH, see_collection, o, o->e) && o->good;
+}
+
+static bool see_database(void *context, const bson_t *listed)
+{
+    struct owning *o = context;
+    char prefix[MONGO_DATABASE_BYTES + 8];
+    const char *name = mongo_text_at(listed, "name");
+    snprintf(prefix, sizeof prefix, "%s_raw_", mongo_client_database(o->m->client));
+    if (strncmp(name, prefix, strlen(prefix)) != 0)
+        return true;
+    snprintf(o->database, sizeof o->database, "%s", name);
+    o->good = each_of_database(o);
+    return o->good;
 }
 
 /* Databases of raw events, such as "DATABASE_raw_access_201010": mongo/raw/raw.h. */
-static bool each_of_months(struct owning *o, struct err *e)
+static bool each_of_months(struct owning *o)
 {
-    char prefix[MONGO_DATABASE_BYTES + 8];
-    bson_t reply;
-    bson_iter_t list, at, name;
     bson_t *command = BCON_NEW("listDatabases", BCON_INT32(1), "nameOnly", BCON_BOOL(true));
-    snprintf(prefix, sizeof prefix, "%s_raw_", mongo_client_database(o->m->client));
-    bool good = mongo_read_in(o->m->client, "admin", command, &reply, e);
-    if (good && mongo_find_member(&reply, "databases", &list) && bson_iter_recurse(&list, &at)) {
-        while (good && bson_iter_next(&at)) {
-            bool has_name = BSON_ITER_HOLDS_DOCUMENT(&at) && bson_iter_recurse(&at, &name) &&
-                            bson_iter_find(&name, "name") && BSON_ITER_HOLDS_UTF8(&name);
-            if (!has_name || strncmp(bson_iter_utf8(&name, NULL), prefix, strlen(prefix)) != 0)
-                continue;
-            snprintf(o->database, sizeof o->database, "%s", bson_iter_utf8(&name, NULL));
-            good = each_of_database(o, e);
-        }
-    }
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
+    return mongo_list(o->m->client, "admin", command, "databases", see_database, o, o->e) && o->good;
 }
 
 bool mongo_each_owned(struct mongo_store *m, const struct mongo_dump *also, mongo_owned_fn *fn, void *context,
                       struct err *e)
 {
-    struct owning o = {.m = m, .also = also, .fn = fn, .context = context};
-    bson_t all = BSON_INITIALIZER;
+    struct owning o = {.m = m, .also = also, .fn = fn, .context = context, .good = true, .e = e};
     bson_t *options = BCON_NEW("projection", "{", "name", BCON_BOOL(true), "generation", BCON_BOOL(true),
                                "definition", BCON_BOOL(true), "}");
     snprintf(o.database, sizeof o.database, "%s", mongo_client_database(m->client));
-    bool good = mongo_find(m->client, MONGO_REPORTS, &all, options, take_key, &o.keys, e) &&
-                each_of_database(&o, e) && each_of_months(&o, e);
-    bson_destroy(options);
-    bson_destroy(&all);
+    bool good = mongo_look(m->client, MONGO_REPORTS, NULL, options, take_key, &o.keys, e) &&
+                each_of_database(&o) && each_of_months(&o);
     text_fini(&o.keys);
     return good;
 }
@@ -193,12 +169,7 @@ static bool note_place(void *context, const struct mongo_place *place, const bso
 
 static bool drop(struct mongo_store *m, const char *database, const char *collection, struct err *e)
 {
-    bson_t reply;
-    bson_t *command = BCON_NEW("drop", BCON_UTF8(collection));
-    bool good = mongo_write_in(m->client, database, command, NULL, &reply, e);
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
+    return mongo_run(m->client, database, BCON_NEW("drop", BCON_UTF8(collection)), 0, e);
 }
 
 bool mongo_drop_owned(struct mongo_store *m, const struct mongo_dump *also, struct err *e)

@@ -20,6 +20,7 @@
 #include "store/mongo/raw/place.h"
 #include "store/mongo/send/batches.h"
 #include "store/mongo/send/send.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
@@ -141,13 +142,13 @@ static void begin_load(struct restoring *r)
 
 static bool has_duplicate(const bson_t *reply)
 {
-    bson_iter_t errors, at, code;
+    bson_iter_t errors, at;
+    bson_t error;
     bool has = false;
     if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at))
         return false;
     while (!has && bson_iter_next(&at))
-        has = bson_iter_recurse(&at, &code) && bson_iter_find(&code, "code") &&
-              bson_iter_as_int64(&code) == MONGO_DUPLICATE_KEY;
+        has = mongo_take_document(&at, &error) && mongo_number_at(&error, "code", 0) == MONGO_DUPLICATE_KEY;
     return has;
 }
 
@@ -204,7 +205,7 @@ static bool load_document(void *context, const bson_t *document, struct err *e)
 /* Makes capped collections, which must be capped from the beginning. Daemons make validators. */
 static bool create_capped(struct restoring *r, const struct mongo_place *place, const bson_t *metadata)
 {
-    bson_t command = BSON_INITIALIZER, reply;
+    bson_t command = BSON_INITIALIZER;
     bson_iter_t it;
     static const char *const options[] = {"capped", "size", "max"};
     if (!mongo_find_member(metadata, "options.capped", &it) || !bson_iter_as_bool(&it))
@@ -216,10 +217,7 @@ static bool create_capped(struct restoring *r, const struct mongo_place *place, 
         if (mongo_find_member(metadata, path, &it))
             bson_append_iter(&command, options[i], -1, &it);
     }
-    bool good = mongo_write_in(r->m->client, place->database, &command, NULL, &reply, r->e);
-    bson_destroy(&reply);
-    bson_destroy(&command);
-    return good;
+    return mongo_run(r->m->client, place->database, &command, 0, r->e);
 }
 
 static bool load_collection(struct restoring *r, const struct mongo_dump_entry *entry)
@@ -270,20 +268,13 @@ static bool carry_out(struct restoring *r)
 static bool take_part(void *context, const bson_t *document, struct err *e)
 {
     struct restoring *r = context;
-    bson_iter_t it;
-    uint64_t inc, seq;
+    struct mongo_open log;
     unsigned part;
-    char slot[MONGO_SLOT_BYTES];
-    bool is_log =
-        bson_iter_init_find(&it, document, "_id") && BSON_ITER_HOLDS_UTF8(&it) &&
-        sscanf(bson_iter_utf8(&it, NULL), "%7[^/]/%" SCNx64 "/%" SCNx64 "/%x", slot, &inc, &seq, &part) == 4;
-    if (!is_log)
+    if (!mongo_parse_batch_id(mongo_text_at(document, "_id"), &log, &part))
         return err_set(e, EX_DATAERR, "the backup has a batch of no name: take another backup");
     if (part == 0 && r->packed.len > 0 && !carry_out(r))
         return false;
-    memcpy(r->log.slot, slot, sizeof slot);
-    r->log.inc = (int64_t)inc;
-    r->log.seq = (int64_t)seq;
+    r->log = log;
     mongo_log_add_part(document, &r->packed);
     return true;
 }
@@ -297,25 +288,13 @@ static bool apply_batches(struct restoring *r)
 
 /* ---- derived documents, and the rest */
 
-static bool change_many(struct restoring *r, const char *collection, const bson_t *filter, bson_t *update)
-{
-    int64_t count;
-    bson_t *command =
-        BCON_NEW("update", BCON_UTF8(collection), "updates", "[", "{", "q", BCON_DOCUMENT(filter), "u",
-                 BCON_DOCUMENT(update), "multi", BCON_BOOL(true), "}", "]");
-    bool good = mongo_write_many(r->m->client, command, collection, &count, r->e);
-    bson_destroy(command);
-    bson_destroy(update);
-    return good;
-}
-
 /* Resets jobs: no leases, nothing rolled up, and the next fence above that of every document. */
 static bool reset_jobs(struct restoring *r)
 {
     int64_t now_ms = clock_wall_ms(r->m->store.clock);
     int64_t fence = now_ms > r->rolled_up ? now_ms : r->rolled_up + 1;
-    bson_t all = BSON_INITIALIZER;
-    bool good = change_many(r, MONGO_JOBS, &all, BCON_NEW("$unset", "{", "owner", "", "until", "", "}"));
+    bool good = mongo_change_all(r->m->client, MONGO_JOBS, bson_new(),
+                                 BCON_NEW("$unset", "{", "owner", "", "until", "", "}"), NULL, r->e);
     for (size_t t = 0; good && t < MONGO_TARGETS; t++) {
         char from[32], to[32];
         snprintf(from, sizeof from, "%s/", mongo_targets[t].job);
@@ -325,10 +304,8 @@ static bool reset_jobs(struct restoring *r)
             BCON_NEW("$unset", "{", "rolled", "", "}", "$max", "{", "fence", BCON_INT64(fence), "}");
         if (t == MONGO_WEEKS)
             BCON_APPEND(update, "$set", "{", "stale", BCON_BOOL(true), "}");
-        good = change_many(r, MONGO_JOBS, filter, update);
-        bson_destroy(filter);
+        good = mongo_change_all(r->m->client, MONGO_JOBS, filter, update, NULL, r->e);
     }
-    bson_destroy(&all);
     return good;
 }
 
@@ -339,14 +316,11 @@ static bool put_report(void *context, const bson_t *document, struct err *e)
     struct restoring *r = context;
     bson_t filter = BSON_INITIALIZER, report = BSON_INITIALIZER;
     bson_iter_t id;
-    bool matched;
     if (bson_iter_init_find(&id, document, "_id"))
         bson_append_iter(&filter, "_id", -1, &id);
     bson_copy_to_excluding_noinit(document, &report, "swept", NULL);
-    bool good = mongo_update_one(r->m->client, MONGO_REPORTS, &filter, &report, true, &matched, e);
+    bool good = mongo_change(r->m->client, MONGO_REPORTS, &filter, &report, true, NULL, e);
     r->documents++;
-    bson_destroy(&report);
-    bson_destroy(&filter);
     return good;
 }
 
@@ -360,8 +334,8 @@ static bool put_reports(struct restoring *r)
 /* Makes the indexes as they were. If the server refuses one, that is logged: counting does not need it. */
 static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *entry)
 {
-    bson_t metadata, command = BSON_INITIALIZER, list, one, reply;
-    bson_iter_t indexes, at, it;
+    bson_t metadata, command = BSON_INITIALIZER, list, one, index;
+    bson_iter_t indexes, at;
     uint32_t count = 0;
     struct mongo_place place;
     char quoted[LOG_QUOTE_BYTES];
@@ -375,27 +349,21 @@ static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *ent
     while (has && bson_iter_next(&at)) {
         char room[16];
         const char *key;
-        bool is_id = bson_iter_recurse(&at, &it) && bson_iter_find(&it, "name") &&
-                     BSON_ITER_HOLDS_UTF8(&it) && strcmp(bson_iter_utf8(&it, NULL), "_id_") == 0;
-        if (is_id || !bson_iter_recurse(&at, &it))
+        if (!mongo_take_document(&at, &index) || strcmp(mongo_text_at(&index, "name"), "_id_") == 0)
             continue;
         size_t len = bson_uint32_to_string(count++, &key, room, sizeof room);
         bson_append_document_begin(&list, key, (int)len, &one);
-        while (bson_iter_next(&it)) {
-            if (strcmp(bson_iter_key(&it), "ns") != 0)
-                bson_append_iter(&one, NULL, -1, &it);
-        }
+        bson_copy_to_excluding_noinit(&index, &one, "ns", NULL);
         bson_append_document_end(&list, &one);
     }
     bson_append_array_end(&command, &list);
     if (good && count > 0) {
-        good = mongo_write_in(r->m->client, place.database, &command, NULL, &reply, r->e);
+        good = mongo_run(r->m->client, place.database, bson_copy(&command), 0, r->e);
         if (!good && !r->e->retryable) {
             log_warn("index_not_restored", "collection=%s error=%s", place.collection,
                      log_quote(r->e->text, quoted));
             good = true;
         }
-        bson_destroy(&reply);
     }
     bson_destroy(&command);
     bson_destroy(&metadata);
@@ -407,22 +375,12 @@ static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *ent
 /* Frees a slot: its batches are done, and its former writer cannot commit in it any more. */
 static void append_slot(bson_t *writers, const bson_iter_t *slot, int64_t now_ms)
 {
-    static const char *const own[] = {"inc", "open", "lease", "host", "pid", "who"};
-    bson_t to;
-    bson_iter_t it;
-    int64_t inc = 0;
+    bson_t to, from;
+    if (!mongo_take_document(slot, &from))
+        return;
+    const int64_t inc = mongo_number_at(&from, "inc", 0);
     bson_append_document_begin(writers, bson_iter_key(slot), -1, &to);
-    if (bson_iter_recurse(slot, &it)) {
-        while (bson_iter_next(&it)) {
-            bool is_own = false;
-            for (size_t i = 0; i < COUNT_OF(own); i++)
-                is_own |= strcmp(bson_iter_key(&it), own[i]) == 0;
-            if (strcmp(bson_iter_key(&it), "inc") == 0)
-                inc = bson_iter_as_int64(&it);
-            if (!is_own)
-                bson_append_iter(&to, NULL, -1, &it);
-        }
-    }
+    bson_copy_to_excluding_noinit(&from, &to, "inc", "open", "lease", "host", "pid", "who", NULL);
     BSON_APPEND_INT64(&to, "inc", inc < now_ms ? now_ms : inc + 1);
     BSON_APPEND_DATE_TIME(&to, "lease", 0);
     bson_append_document_end(writers, &to);
@@ -439,10 +397,8 @@ static bool put_ledger(void *context, const bson_t *copied, struct err *e)
     BSON_APPEND_INT64(&ledger, "epoch", now_ms);
     BSON_APPEND_DOCUMENT_BEGIN(&ledger, "writers", &writers);
     if (bson_iter_init_find(&it, copied, "writers") && bson_iter_recurse(&it, &slot)) {
-        while (bson_iter_next(&slot)) {
-            if (BSON_ITER_HOLDS_DOCUMENT(&slot))
-                append_slot(&writers, &slot, now_ms);
-        }
+        while (bson_iter_next(&slot))
+            append_slot(&writers, &slot, now_ms);
     }
     bson_append_document_end(&ledger, &writers);
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);

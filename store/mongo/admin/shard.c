@@ -1,12 +1,10 @@
 /* Shard keys; mongo/admin/admin.h says why. Nothing here was tested with a cluster: tests check what is
  * printed, not what a mongos does with it. */
-#include "store/mongo/admin/shard.h"
-
-#include "store/mongo/admin/index.h"
 #include "store/mongo/admin/run.h"
+
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/raw/place.h"
-#include "store/mongo/wire/field.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/index.h"
 
 static bool has_host_time(const struct mongo_collection *c)
@@ -80,22 +78,30 @@ static void name_namespace(const struct mongo_admin_run *r, const struct mongo_c
     text_printf(name, "%s.%s", mongo_client_database(r->m->client), c->name);
 }
 
+struct found_shard {
+    const bson_t *key;
+    enum shard_state state;
+};
+
+static bool see_shard(void *context, const bson_t *document)
+{
+    struct found_shard *f = context;
+    bson_iter_t key;
+    if (bson_iter_init_find(&key, document, "key"))
+        f->state = mongo_admin_is_key(f->key, &key) ? SHARD_IS_THERE : SHARD_DIFFERS;
+    return false;
+}
+
 /* `unsplittable` marks a collection that was moved, but not sharded. */
 static bool find_shard_key(struct mongo_admin_run *r, const char *name, const bson_t *key,
                            enum shard_state *state, struct err *e)
 {
-    bson_t reply;
+    struct found_shard f = {key, SHARD_MISSING};
     bson_t *command =
         BCON_NEW("find", "collections", "filter", "{", "_id", BCON_UTF8(name), "unsplittable", "{", "$ne",
                  BCON_BOOL(true), "}", "}", "limit", BCON_INT32(1), "singleBatch", BCON_BOOL(true));
-    bson_iter_t batch, at, found;
-    bool good = mongo_read_in(r->m->client, "config", command, &reply, e);
-    *state = SHARD_MISSING;
-    if (good && mongo_find_member(&reply, "cursor.firstBatch", &batch) && bson_iter_recurse(&batch, &at) &&
-        bson_iter_next(&at) && bson_iter_recurse(&at, &found) && bson_iter_find(&found, "key"))
-        *state = mongo_admin_is_key(key, &found) ? SHARD_IS_THERE : SHARD_DIFFERS;
-    bson_destroy(&reply);
-    bson_destroy(command);
+    bool good = mongo_list(r->m->client, "config", command, MONGO_BATCH, see_shard, &f, e);
+    *state = f.state;
     return good;
 }
 

@@ -1,7 +1,6 @@
 /* Prints or makes validators, one by one; mongo/catalog/validator.c makes them at start. */
-#include "store/mongo/admin/validator.h"
-
 #include "store/mongo/admin/run.h"
+
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/catalog/schema.h"
 #include "store/mongo/catalog/validator.h"
@@ -56,17 +55,13 @@ static bool make_validator(struct mongo_admin_run *r, const struct mongo_collect
 
 bool mongo_admin_validate(struct mongo_admin_run *r, const struct mongo_collection *c, struct err *e)
 {
-    enum store_validation v = r->task->validation;
-    enum mongo_validator state = v == VALIDATION_OFF ? VALIDATOR_IS_THERE : VALIDATOR_NO_COLLECTION;
-    bool is_ferretdb;
+    enum store_validation v = r->validation;
     bson_t validator;
     bool has_one = mongo_schema(r->m, c, true, &validator);
     bson_destroy(&validator);
     if (!has_one)
         return true;
-    if (r->is_there &&
-        (!mongo_settle_validation(r->m, &v, &is_ferretdb, e) || !mongo_find_validator(r->m, c, v, &state, e)))
-        return false;
+    enum mongo_validator state = mongo_validator_state(r->m, c, v, &r->options);
     if (r->task->apply)
         return make_validator(r, c, v, state, e);
     print_validator(r, c, v, state);

@@ -6,8 +6,8 @@
 #include "store/mongo/raw/place.h"
 #include "store/mongo/wire/index.h"
 
-static bool each_of_sketches(struct mongo_store *m, size_t report, mongo_collection_fn *fn, void *context,
-                             struct err *e)
+static bool each_of_sketches(struct mongo_store *m, size_t report, bool with_weeks, mongo_collection_fn *fn,
+                             void *context, struct err *e)
 {
     const struct report *r = &m->reports[report];
     struct mongo_collection c = {.holds = HOLDS_DOCUMENTS, .report = report};
@@ -21,34 +21,37 @@ static bool each_of_sketches(struct mongo_store *m, size_t report, mongo_collect
         }
         c.kind = &mongo_sketch_week;
         mongo_sketch_collection(m, report, c.sketch, span_name(SPAN_WEEK), c.name);
-        if (m->with_weeks && c.sketch < r->sketch_count && !fn(context, &c, e)) /* not of newest events */
+        if (with_weeks && c.sketch < r->sketch_count && !fn(context, &c, e)) /* not of newest events */
             return false;
     }
     return true;
 }
 
-static bool each_of_report(struct mongo_store *m, size_t report, mongo_collection_fn *fn, void *context,
-                           struct err *e)
+bool mongo_each_kind(struct mongo_store *m, size_t report, bool with_weeks, mongo_collection_fn *fn,
+                     void *context, struct err *e)
 {
     size_t count;
     struct mongo_collection c = {.holds = HOLDS_DOCUMENTS, .report = report};
     const struct mongo_kind *kinds = mongo_kinds(&m->reports[report], &count);
-    size_t all = count + (m->with_weeks ? MONGO_TARGETS : MONGO_WEEKS);
+    size_t all = count + (with_weeks ? MONGO_TARGETS : MONGO_WEEKS);
     for (size_t i = 0; i < all; i++) {
         c.kind = i < count ? &kinds[i] : mongo_targets[i - count].kind;
         mongo_collection(m, report, span_name(c.kind->span), c.name);
         if (!fn(context, &c, e))
             return false;
     }
-    if (!each_of_sketches(m, report, fn, context, e))
-        return false;
-    c = (struct mongo_collection){.holds = HOLDS_SERIES, .report = report};
-    mongo_collection(m, report, "series", c.name);
-    if (!fn(context, &c, e))
-        return false;
-    c = (struct mongo_collection){.holds = HOLDS_TOP, .report = report};
-    mongo_collection(m, report, MONGO_TOP, c.name);
-    return !mongo_top_is_cached(&m->reports[report]) || fn(context, &c, e);
+    return each_of_sketches(m, report, with_weeks, fn, context, e);
+}
+
+static bool each_of_report(struct mongo_store *m, size_t report, mongo_collection_fn *fn, void *context,
+                           struct err *e)
+{
+    struct mongo_collection series = {.holds = HOLDS_SERIES, .report = report},
+                            top = {.holds = HOLDS_TOP, .report = report};
+    mongo_collection(m, report, "series", series.name);
+    mongo_collection(m, report, MONGO_TOP, top.name);
+    return mongo_each_kind(m, report, m->with_weeks, fn, context, e) && fn(context, &series, e) &&
+           (!mongo_top_is_cached(&m->reports[report]) || fn(context, &top, e));
 }
 
 static bool each_raw(struct mongo_store *m, mongo_collection_fn *fn, void *context, struct err *e)

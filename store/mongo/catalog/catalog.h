@@ -49,6 +49,9 @@ typedef bool mongo_collection_fn(void *context, const struct mongo_collection *c
 /* Calls `fn` for every collection. If it returns false, the walk ends with false. */
 bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void *context,
                            struct err *e) MUST_CHECK;
+/* The same for the collections of a report's documents: of each kind, then of each kind of each sketch. */
+bool mongo_each_kind(struct mongo_store *m, size_t report, bool with_weeks, mongo_collection_fn *fn,
+                     void *context, struct err *e) MUST_CHECK;
 
 /* The functions below initialise the bson_t that they write, in any case. */
 

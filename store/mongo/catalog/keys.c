@@ -1,5 +1,6 @@
 #include "store/mongo/catalog/keys.h"
 
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <stdio.h>
@@ -20,10 +21,7 @@ static bool find(struct mongo_store *m, bson_t *filter, struct mongo_found_repor
 {
     bson_t *options = BCON_NEW("sort", "{", "generation", BCON_INT32(-1), "}");
     *found = (struct mongo_found_report){.count = 0};
-    bool good = mongo_find(m->client, MONGO_REPORTS, filter, options, see_report, found, e);
-    bson_destroy(options);
-    bson_destroy(filter);
-    return good;
+    return mongo_look(m->client, MONGO_REPORTS, filter, options, see_report, found, e);
 }
 
 bool mongo_find_report(struct mongo_store *m, const char *name, int generation,

@@ -18,28 +18,25 @@ struct schema {
 
 static void add_type(bson_t *to, const char *name, const char *type)
 {
-    bson_t of;
-    bson_append_document_begin(to, name, -1, &of);
-    BSON_APPEND_UTF8(&of, "bsonType", type);
-    bson_append_document_end(to, &of);
+    BCON_APPEND(to, name, "{", "bsonType", BCON_UTF8(type), "}");
 }
 
 static void add_types(bson_t *to, const char *name, const char *one, const char *other)
 {
-    bson_t of, types;
-    bson_append_document_begin(to, name, -1, &of);
-    BSON_APPEND_ARRAY_BEGIN(&of, "bsonType", &types);
-    BSON_APPEND_UTF8(&types, "0", one);
-    BSON_APPEND_UTF8(&types, "1", other);
-    bson_append_array_end(&of, &types);
-    bson_append_document_end(to, &of);
+    BCON_APPEND(to, name, "{", "bsonType", "[", BCON_UTF8(one), BCON_UTF8(other), "]", "}");
+}
+
+/* Begins an object whose members have no fixed names. */
+static void begin_map(bson_t *to, const char *name, bson_t *of)
+{
+    bson_append_document_begin(to, name, -1, of);
+    BSON_APPEND_UTF8(of, "bsonType", "object");
 }
 
 /* Begins an object and its members; end_object() ends it. */
 static void begin_object(bson_t *to, const char *name, bson_t *of, bson_t *members)
 {
-    bson_append_document_begin(to, name, -1, of);
-    BSON_APPEND_UTF8(of, "bsonType", "object");
+    begin_map(to, name, of);
     BSON_APPEND_DOCUMENT_BEGIN(of, "properties", members);
 }
 
@@ -58,8 +55,7 @@ static bool is_rolled(const struct schema *s)
 static void add_numbers(const struct schema *s, bson_t *to, const char *name, const char *type)
 {
     bson_t of;
-    bson_append_document_begin(to, name, -1, &of);
-    BSON_APPEND_UTF8(&of, "bsonType", "object");
+    begin_map(to, name, &of);
     if (s->whole)
         add_type(&of, "additionalProperties", type);
     bson_append_document_end(to, &of);
@@ -151,8 +147,7 @@ static void add_buckets(const struct schema *s, bson_t *to, const char *name, co
         add_value(s, to, name, m);
         return;
     }
-    bson_append_document_begin(to, name, -1, &of);
-    BSON_APPEND_UTF8(&of, "bsonType", "object");
+    begin_map(to, name, &of);
     if (s->whole)
         add_buckets(s, &of, "additionalProperties", m, depth - 1);
     bson_append_document_end(to, &of);
@@ -209,7 +204,7 @@ static void add_measures(const struct schema *s, bson_t *to)
 static void add_metadata(const struct schema *s, bson_t *to)
 {
     const struct mongo_report *more = &s->m->more[s->c->report];
-    bson_t of, members, required;
+    bson_t of, members;
     begin_object(to, "metadata", &of, &members);
     for (size_t d = 0; d < s->m->reports[s->c->report].dimension_count; d++)
         add_types(&members, more->dimensions[d] + strlen("metadata."), "string", "null");
@@ -217,11 +212,8 @@ static void add_metadata(const struct schema *s, bson_t *to)
     if (s->c->holds == HOLDS_DOCUMENTS)
         add_type(&members, "date", "date");
     bson_append_document_end(&of, &members);
-    if (s->c->holds == HOLDS_DOCUMENTS) {
-        BSON_APPEND_ARRAY_BEGIN(&of, "required", &required);
-        BSON_APPEND_UTF8(&required, "0", "date");
-        bson_append_array_end(&of, &required);
-    }
+    if (s->c->holds == HOLDS_DOCUMENTS)
+        BCON_APPEND(&of, "required", "[", BCON_UTF8("date"), "]");
     bson_append_document_end(to, &of);
 }
 
@@ -229,8 +221,7 @@ static void add_metadata(const struct schema *s, bson_t *to)
 static void add_entries(const struct schema *s, bson_t *to, const char *name)
 {
     bson_t of;
-    bson_append_document_begin(to, name, -1, &of);
-    BSON_APPEND_UTF8(&of, "bsonType", "object");
+    begin_map(to, name, &of);
     if (s->whole)
         add_types(&of, "additionalProperties", "long", "object");
     bson_append_document_end(to, &of);
@@ -242,8 +233,7 @@ static void add_books(const struct schema *s, bson_t *to)
     add_type(to, "source", "string");
     add_type(to, "partition", "string");
     add_entries(s, to, "entries");
-    bson_append_document_begin(to, "reports", -1, &reports);
-    BSON_APPEND_UTF8(&reports, "bsonType", "object");
+    begin_map(to, "reports", &reports);
     if (s->whole)
         add_entries(s, &reports, "additionalProperties");
     bson_append_document_end(to, &reports);
@@ -252,14 +242,8 @@ static void add_books(const struct schema *s, bson_t *to)
 /* The total of a measure in a ranking: a number, or a bucket of a sketch. */
 static void add_total(bson_t *to)
 {
-    bson_t of, types;
-    BSON_APPEND_DOCUMENT_BEGIN(to, "total", &of);
-    BSON_APPEND_ARRAY_BEGIN(&of, "bsonType", &types);
-    BSON_APPEND_UTF8(&types, "0", "long");
-    BSON_APPEND_UTF8(&types, "1", "decimal");
-    BSON_APPEND_UTF8(&types, "2", "object");
-    bson_append_array_end(&of, &types);
-    bson_append_document_end(to, &of);
+    BCON_APPEND(to, "total", "{", "bsonType", "[", BCON_UTF8("long"), BCON_UTF8("decimal"),
+                BCON_UTF8("object"), "]", "}");
 }
 
 /* Only the type of lists is checked here: readers check their entries, and the lists of a sketch. */
@@ -282,8 +266,7 @@ static void add_top(const struct schema *s, bson_t *to)
     add_type(&members, "batches", "long");
     add_type(&members, "totals", "object");
     end_object(to, &of, &members);
-    bson_append_document_begin(to, "measures", -1, &of);
-    BSON_APPEND_UTF8(&of, "bsonType", "object");
+    begin_map(to, "measures", &of);
     if (s->whole) {
         begin_object(&of, "additionalProperties", &list, &members);
         add_total(&members);
@@ -299,8 +282,7 @@ static void add_common(const struct schema *s, bson_t *to)
 {
     bson_t applied;
     add_type(to, "_id", "string");
-    BSON_APPEND_DOCUMENT_BEGIN(to, "applied", &applied);
-    BSON_APPEND_UTF8(&applied, "bsonType", "object");
+    begin_map(to, "applied", &applied);
     if (s->whole)
         add_type(&applied, "additionalProperties", "long");
     bson_append_document_end(to, &applied);
@@ -312,9 +294,7 @@ static void add_required(const struct schema *s, bson_t *to)
 {
     bson_t required;
     BSON_APPEND_ARRAY_BEGIN(to, "required", &required);
-    BSON_APPEND_UTF8(&required, "0", "applied");
-    BSON_APPEND_UTF8(&required, "1", "modified");
-    BSON_APPEND_UTF8(&required, "2", "v");
+    BCON_APPEND(&required, "0", BCON_UTF8("applied"), "1", BCON_UTF8("modified"), "2", BCON_UTF8("v"));
     if (s->c->holds == HOLDS_DOCUMENTS)
         BSON_APPEND_UTF8(&required, "3", "metadata");
     bson_append_array_end(to, &required);
@@ -350,7 +330,5 @@ bool mongo_schema(const struct mongo_store *m, const struct mongo_collection *c,
 
 bool mongo_schema_is_ours(const bson_t *validator)
 {
-    bson_iter_t mark;
-    return mongo_find_member(validator, "$jsonSchema.description", &mark) && BSON_ITER_HOLDS_UTF8(&mark) &&
-           strcmp(bson_iter_utf8(&mark, NULL), MARK) == 0;
+    return strcmp(mongo_text_at(validator, "$jsonSchema.description"), MARK) == 0;
 }

@@ -6,31 +6,40 @@
  */
 #include "store/mongo/catalog/validator.h"
 
-#include "base/check.h"
 #include "base/log.h"
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/catalog/schema.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
-#define CODE_NAMESPACE_EXISTS 48
-#define LEVEL                 "moderate"
+#define LEVEL "moderate"
 
 static const char *const actions[] = {
     [VALIDATION_OFF] = "off", [VALIDATION_WARN] = "warn", [VALIDATION_ERROR] = "error"};
 
-/* Finds "options" of the only collection in a reply of listCollections; false: there is none. */
-static bool find_options(const bson_t *reply, bson_iter_t *options)
+static bool see_collection(void *context, const bson_t *collection)
 {
-    bson_iter_t batch, one;
-    return mongo_find_member(reply, "cursor.firstBatch", &batch) && bson_iter_recurse(&batch, &one) &&
-           bson_iter_next(&one) && bson_iter_recurse(&one, options) && bson_iter_find(options, "options");
+    bson_iter_t options;
+    if (bson_iter_init_find(&options, collection, "options"))
+        bson_append_iter(context, mongo_text_at(collection, "name"), -1, &options);
+    return true;
 }
 
-static bool option_is(const bson_iter_t *options, const char *name, const char *value)
+bool mongo_list_options(struct mongo_store *m, const char *collection, bson_t *options, struct err *e)
 {
-    bson_iter_t at;
-    return bson_iter_recurse(options, &at) && bson_iter_find(&at, name) && BSON_ITER_HOLDS_UTF8(&at) &&
-           strcmp(bson_iter_utf8(&at, NULL), value) == 0;
+    bson_t *command = BCON_NEW("listCollections", BCON_INT32(1), "cursor", "{", "batchSize",
+                               BCON_INT32(MONGO_LIST_MAX), "}");
+    if (collection != NULL)
+        BCON_APPEND(command, "filter", "{", "name", BCON_UTF8(collection), "}");
+    bson_init(options);
+    return mongo_list(m->client, NULL, command, MONGO_BATCH, see_collection, options, e);
+}
+
+/* The options of a collection; false: it does not exist. The name may have dots. */
+static bool find_options(const bson_t *options, const char *collection, bson_t *found)
+{
+    bson_iter_t it;
+    return bson_iter_init_find(&it, options, collection) && mongo_take_document(&it, found);
 }
 
 static bool is_wanted(const struct mongo_store *m, const struct mongo_collection *c, bool whole,
@@ -43,43 +52,21 @@ static bool is_wanted(const struct mongo_store *m, const struct mongo_collection
     return is;
 }
 
-static enum mongo_validator judge(const struct mongo_store *m, const struct mongo_collection *c,
-                                  enum store_validation v, const bson_iter_t *options)
+enum mongo_validator mongo_validator_state(const struct mongo_store *m, const struct mongo_collection *c,
+                                           enum store_validation v, const bson_t *options)
 {
-    bson_iter_t at;
-    const uint8_t *bytes;
-    uint32_t len = 0;
-    bson_t found = BSON_INITIALIZER;
-    if (bson_iter_recurse(options, &at) && bson_iter_find(&at, "validator") &&
-        BSON_ITER_HOLDS_DOCUMENT(&at)) {
-        bson_iter_document(&at, &len, &bytes);
-        ASSERT(bson_init_static(&found, bytes, len));
-    }
-    if (bson_empty(&found))
+    bson_t of, found;
+    if (!find_options(options, c->name, &of))
+        return v == VALIDATION_OFF ? VALIDATOR_IS_THERE : VALIDATOR_NO_COLLECTION;
+    if (!mongo_find_document(&of, "validator", &found) || bson_empty(&found))
         return v == VALIDATION_OFF ? VALIDATOR_IS_THERE : VALIDATOR_DIFFERS;
     if (!mongo_schema_is_ours(&found))
         return VALIDATOR_FOREIGN;
     /* A schema that is not the whole is as much as this server supports. */
-    bool is_same = v != VALIDATION_OFF && option_is(options, "validationAction", actions[v]) &&
-                   option_is(options, "validationLevel", LEVEL) &&
+    bool is_same = v != VALIDATION_OFF && strcmp(mongo_text_at(&of, "validationAction"), actions[v]) == 0 &&
+                   strcmp(mongo_text_at(&of, "validationLevel"), LEVEL) == 0 &&
                    (is_wanted(m, c, true, &found) || is_wanted(m, c, false, &found));
     return is_same ? VALIDATOR_IS_THERE : VALIDATOR_DIFFERS;
-}
-
-bool mongo_find_validator(struct mongo_store *m, const struct mongo_collection *c, enum store_validation v,
-                          enum mongo_validator *state, struct err *e)
-{
-    bson_iter_t options;
-    bson_t reply;
-    bson_t *command =
-        BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name", BCON_UTF8(c->name), "}");
-    bool good = mongo_read(m->client, command, &reply, e);
-    *state = v == VALIDATION_OFF ? VALIDATOR_IS_THERE : VALIDATOR_NO_COLLECTION;
-    if (good && find_options(&reply, &options))
-        *state = judge(m, c, v, &options);
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
 }
 
 void mongo_validator_command(const struct mongo_store *m, const struct mongo_collection *c,
@@ -97,18 +84,6 @@ void mongo_validator_command(const struct mongo_store *m, const struct mongo_col
     bson_destroy(&validator);
 }
 
-static bool run(struct mongo_store *m, const bson_t *command, struct err *e)
-{
-    bson_t reply;
-    bson_iter_t code;
-    bool good =
-        mongo_write(m->client, command, &reply, e) ||
-        /* another was quicker */
-        (bson_iter_init_find(&code, &reply, "code") && bson_iter_as_int64(&code) == CODE_NAMESPACE_EXISTS);
-    bson_destroy(&reply);
-    return good;
-}
-
 /* Makes as much as the server supports: the whole schema, or only members with fixed names. */
 static bool make(struct mongo_store *m, const struct mongo_collection *c, enum store_validation v,
                  bool create, struct err *e)
@@ -117,8 +92,7 @@ static bool make(struct mongo_store *m, const struct mongo_collection *c, enum s
     for (int whole = 1; whole >= 0 && !good; whole--) {
         bson_t command;
         mongo_validator_command(m, c, v, create, whole, &command);
-        good = run(m, &command, e);
-        bson_destroy(&command);
+        good = mongo_run(m->client, NULL, &command, MONGO_NAMESPACE_EXISTS, e); /* another was quicker */
         if (!good && (e->retryable || e->code == EX_NOPERM))
             return false;
     }
@@ -129,64 +103,74 @@ static bool make(struct mongo_store *m, const struct mongo_collection *c, enum s
 bool mongo_make_validator(struct mongo_store *m, const struct mongo_collection *c, enum store_validation v,
                           bool create, struct err *e)
 {
-    enum mongo_validator state = VALIDATOR_DIFFERS;
-    if (create && (!make(m, c, v, true, e) || !mongo_find_validator(m, c, v, &state, e)))
+    bson_t options;
+    if (!create)
+        return make(m, c, v, false, e);
+    if (!make(m, c, v, true, e))
         return false;
-    return state != VALIDATOR_DIFFERS || make(m, c, v, false, e);
+    bool good = mongo_list_options(m, c->name, &options, e) &&
+                (mongo_validator_state(m, c, v, &options) != VALIDATOR_DIFFERS || make(m, c, v, false, e));
+    bson_destroy(&options);
+    return good;
 }
 
-bool mongo_settle_validation(struct mongo_store *m, enum store_validation *v, bool *is_ferretdb,
+bool mongo_settle_validation(struct mongo_store *m, enum store_validation *v, const char **loses,
                              struct err *e)
 {
     bson_t reply;
-    bson_t *command = BCON_NEW("buildInfo", BCON_INT32(1));
-    bool good = mongo_read(m->client, command, &reply, e);
-    *is_ferretdb = good && bson_has_field(&reply, "ferretdb");
-    if (*is_ferretdb && *v == VALIDATION_ERROR)
-        *v = VALIDATION_WARN;
+    bson_iter_t it;
+    bool good = mongo_ask(m->client, BCON_NEW("buildInfo", BCON_INT32(1)), &reply, e);
+    *loses = good && bson_has_field(&reply, "ferretdb") ? "FerretDB" : NULL;
     bson_destroy(&reply);
-    bson_destroy(command);
+    if (good && *loses == NULL) {
+        good = mongo_ask(m->client, BCON_NEW("hello", BCON_INT32(1)), &reply, e);
+        *loses = mongo_find_member(&reply, "internal.documentdb_versions", &it) ? "DocumentDB" : NULL;
+        bson_destroy(&reply);
+    }
+    if (*loses != NULL && *v == VALIDATION_ERROR)
+        *v = VALIDATION_WARN;
     return good;
 }
 
 struct setting {
     struct mongo_store *m;
     enum store_validation validation;
-    bool is_ferretdb;
+    const char *loses; /* the server that loses updates where validators refuse; NULL: it does not */
+    bson_t options;    /* those of all collections, at the begin */
     bool is_told;
 };
+
+static bool refuses(const bson_t *options, const char *collection)
+{
+    bson_t of, validator;
+    return find_options(options, collection, &of) &&
+           strcmp(mongo_text_at(&of, "validationAction"), actions[VALIDATION_ERROR]) == 0 &&
+           mongo_find_document(&of, "validator", &validator) && !bson_empty(&validator);
+}
 
 /* Refuses a validator that stayed as it was, and under which the server loses updates. */
 static bool check_loses(const struct setting *s, const struct mongo_collection *c, struct err *e)
 {
-    bson_iter_t options, at, member;
-    bson_t reply;
-    if (!s->is_ferretdb)
+    bson_t options;
+    if (s->loses == NULL || !refuses(&s->options, c->name))
         return true;
-    bson_t *command =
-        BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name", BCON_UTF8(c->name), "}");
-    bool good = mongo_read(s->m->client, command, &reply, e);
-    bool loses = good && find_options(&reply, &options) && option_is(&options, "validationAction", "error") &&
-                 bson_iter_recurse(&options, &at) && bson_iter_find(&at, "validator") &&
-                 BSON_ITER_HOLDS_DOCUMENT(&at) && bson_iter_recurse(&at, &member) && bson_iter_next(&member);
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good &&
-           (!loses ||
-            err_set(
-                e, EX_CONFIG,
-                "%s: collection %s has a validator that refuses documents, and FerretDB loses updates under "
-                "such: set its validationAction to warn, by collMod",
-                mongo_client_name(s->m->client), c->name));
+    bool good = mongo_list_options(s->m, c->name, &options, e) &&
+                (!refuses(&options, c->name) ||
+                 err_set(e, EX_CONFIG,
+                         "%s: collection %s has a validator that refuses documents, and %s loses updates "
+                         "under such: set its validationAction to warn, by collMod",
+                         mongo_client_name(s->m->client), c->name, s->loses));
+    bson_destroy(&options);
+    return good;
 }
 
 /* An unreachable server is an error. A refusal is not: it is logged once. */
-static bool go_on_without(struct setting *s, const struct mongo_collection *c, const struct err *e)
+static bool go_on_without(struct setting *s, const char *collection, const struct err *e)
 {
     char quoted[LOG_QUOTE_BYTES];
     if (!e->retryable && !s->is_told)
-        log_warn("validator_refused", "collection=%s error=%s next=\"counting without a validator\"", c->name,
-                 log_quote(e->text, quoted));
+        log_warn("validator_refused", "collection=%s error=%s next=\"counting without a validator\"",
+                 collection, log_quote(e->text, quoted));
     s->is_told |= !e->retryable;
     return !e->retryable;
 }
@@ -194,30 +178,32 @@ static bool go_on_without(struct setting *s, const struct mongo_collection *c, c
 static bool set(void *context, const struct mongo_collection *c, struct err *e)
 {
     struct setting *s = context;
-    enum mongo_validator state;
     bson_t validator;
     bool has_one = mongo_schema(s->m, c, true, &validator);
     bson_destroy(&validator);
     if (!has_one)
         return true;
-    if (!mongo_find_validator(s->m, c, s->validation, &state, e))
-        return go_on_without(s, c, e);
+    const enum mongo_validator state = mongo_validator_state(s->m, c, s->validation, &s->options);
     if (state == VALIDATOR_FOREIGN && s->validation != VALIDATION_OFF)
         log_warn("validator_differs", "collection=%s next=\"left alone\"", c->name);
     bool good = state == VALIDATOR_IS_THERE || state == VALIDATOR_FOREIGN ||
                 mongo_make_validator(s->m, c, s->validation, state == VALIDATOR_NO_COLLECTION, e) ||
-                go_on_without(s, c, e);
+                go_on_without(s, c->name, e);
     return good && check_loses(s, c, e);
 }
 
 bool mongo_set_validators(struct mongo_store *m, enum store_validation validation, struct err *e)
 {
     struct setting s = {.m = m, .validation = validation};
-    if (!mongo_settle_validation(m, &s.validation, &s.is_ferretdb, e))
+    if (!mongo_settle_validation(m, &s.validation, &s.loses, e))
         return false;
     if (s.validation != validation)
         log_warn("validation_warns",
-                 "server=FerretDB next=\"its validators only warn: it loses updates of several "
-                 "clients where they refuse documents\"");
-    return mongo_each_collection(m, set, &s, e);
+                 "server=%s next=\"its validators only warn: it loses updates of several clients where they "
+                 "refuse documents\"",
+                 s.loses);
+    bool good = mongo_list_options(m, NULL, &s.options, e) ? mongo_each_collection(m, set, &s, e)
+                                                           : go_on_without(&s, "*", e);
+    bson_destroy(&s.options);
+    return good;
 }

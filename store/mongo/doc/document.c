@@ -4,6 +4,7 @@
 #include "aggregate/dimension.h"
 #include "base/civil.h"
 #include "store/mongo/doc/decimal.h"
+#include "store/mongo/wire/field.h"
 
 #define XXH_INLINE_ALL
 #include <inttypes.h>
@@ -123,6 +124,14 @@ bool mongo_key_of(const struct mongo_store *m, size_t report, const bson_iter_t 
         text_add(key, text, len);
     }
     return true;
+}
+
+bool mongo_key_in_document(const struct mongo_store *m, size_t report, const bson_t *document,
+                           struct text *key, bool *is_other)
+{
+    bson_iter_t metadata;
+    return bson_iter_init_find(&metadata, document, "metadata") &&
+           mongo_key_of(m, report, &metadata, key, is_other);
 }
 
 static void add_number(bson_t *inc, const char *path, const char *rest, int64_t value)
@@ -303,9 +312,8 @@ bool mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t
 
 bool mongo_date_of(const bson_t *document, int64_t *date_ms)
 {
-    bson_iter_t it, date;
-    if (!bson_iter_init(&it, document) || !bson_iter_find_descendant(&it, "metadata.date", &date) ||
-        !BSON_ITER_HOLDS_DATE_TIME(&date))
+    bson_iter_t date;
+    if (!mongo_find_member(document, "metadata.date", &date) || !BSON_ITER_HOLDS_DATE_TIME(&date))
         return false;
     *date_ms = bson_iter_date_time(&date);
     return *date_ms >= 0 && *date_ms < CIVIL_END_MS; /* other dates are damage by others */

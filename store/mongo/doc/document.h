@@ -30,6 +30,9 @@ void mongo_add_guard_of_copy(bson_t *filter, const char *applied, int64_t from, 
 /* Reads the key of a series from a document's `metadata`. False: it does not fit the report. */
 bool mongo_key_of(const struct mongo_store *m, size_t report, const bson_iter_t *metadata, struct text *key,
                   bool *is_other);
+/* The same from a whole document. */
+bool mongo_key_in_document(const struct mongo_store *m, size_t report, const bson_t *document,
+                           struct text *key, bool *is_other);
 /* Adds the columns of a measure at `path` to $inc, $min and $max of an update. `as_decimal`: is_decimal of
  * the report. */
 void mongo_add_value(bson_t *inc, bson_t *min, bson_t *max, const struct measure *m, bool as_decimal,

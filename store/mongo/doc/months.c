@@ -44,9 +44,10 @@ static bool scan_part(struct months *s, const struct mongo_kind *kind, int64_t f
     part.from_ms = from_ms;
     part.to_ms = to_ms;
     part.rows_max = rows_max;
+    const struct mongo_from from = {.kind = kind};
     if (kind == &mongo_year)
-        return mongo_scan_kind(s->m, kind, &part, see_rolled, s, s->stats, s->e);
-    return mongo_scan_kind(s->m, kind, &part, s->fn, s->context, s->stats, s->e);
+        return mongo_scan_from(s->m, from, &part, see_rolled, s, s->stats, s->e);
+    return mongo_scan_from(s->m, from, &part, s->fn, s->context, s->stats, s->e);
 }
 
 /* Scans each run of months that are not rolled up. */

@@ -4,6 +4,7 @@
 
 #include "base/civil.h"
 #include "store/mongo/doc/document.h"
+#include "store/mongo/wire/field.h"
 
 #include <stdio.h>
 
@@ -19,13 +20,11 @@ struct last {
 static bool take_last(void *context, const bson_t *document)
 {
     struct last *last = context;
-    bson_iter_t it, applied;
-    if (bson_iter_init_find(&it, document, "_id") && BSON_ITER_HOLDS_UTF8(&it))
-        snprintf(last->time, sizeof last->time, "%s", bson_iter_utf8(&it, NULL));
+    bson_t applied;
+    snprintf(last->time, sizeof last->time, "%s", mongo_text_at(document, "_id"));
     last->time[strspn(last->time, "0123456789")] = '\0';
     /* A preallocated document names no writer in `applied` (mongo/writer/prealloc.c). */
-    last->has_counts = !bson_iter_init_find(&it, document, "applied") || !BSON_ITER_HOLDS_DOCUMENT(&it) ||
-                       (bson_iter_recurse(&it, &applied) && bson_iter_next(&applied));
+    last->has_counts = !mongo_find_document(document, "applied", &applied) || !bson_empty(&applied);
     return true;
 }
 

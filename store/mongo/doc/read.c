@@ -5,6 +5,7 @@
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/series.h"
 #include "store/mongo/doc/sketch.h"
+#include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
 #include <inttypes.h>
@@ -61,13 +62,8 @@ static void take_row(struct reading *g, size_t measure, size_t row, const bson_i
     }
     if (!mongo_read_value(&r->measures[measure], value, &columns[r->measures[measure].column]))
         g->damaged = &r->measures[measure];
-    if (!g->kind->of_sketch)
-        return;
-    const uint8_t *bytes = NULL;
-    uint32_t len = 0;
-    if (BSON_ITER_HOLDS_DOCUMENT(value))
-        bson_iter_document(value, &len, &bytes);
-    g->sketches[row] = slice_of((const char *)bytes, len);
+    if (g->kind->of_sketch)
+        g->sketches[row] = mongo_bytes_of(value);
 }
 
 /* Reads the time buckets below a bucket's row. The depth is limited by the resolutions. */
@@ -132,13 +128,11 @@ static bool is_made_ahead(const struct reading *g, const int64_t *columns)
 /* Is the document of a wanted series? Sets its number, or its key in g->key. */
 static bool find_series(struct reading *g, const bson_t *document, uint32_t *series)
 {
-    bson_iter_t metadata;
     bool is_other;
     if (g->key_fn == NULL)
         return mongo_take_name(g->m, g->scan->report, document, &g->key, series) &&
                series_set_has(&g->scan->series, *series);
-    if (!bson_iter_init_find(&metadata, document, "metadata") ||
-        !mongo_key_of(g->m, g->scan->report, &metadata, &g->key, &is_other))
+    if (!mongo_key_in_document(g->m, g->scan->report, document, &g->key, &is_other))
         return false;
     *series = is_other ? STORE_SERIES_OTHER : STORE_SERIES_OTHER + 1;
     return true;
@@ -267,13 +261,8 @@ static void write_options(struct reading *g)
 static void require(bson_t *to, const char *path)
 {
     char index[16];
-    bson_t one, exists;
     snprintf(index, sizeof index, "%u", bson_count_keys(to));
-    bson_append_document_begin(to, index, -1, &one);
-    bson_append_document_begin(&one, path, -1, &exists);
-    BSON_APPEND_BOOL(&exists, "$exists", true);
-    bson_append_document_end(&one, &exists);
-    bson_append_document_end(to, &one);
+    BCON_APPEND(to, index, "{", path, "{", "$exists", BCON_BOOL(true), "}", "}");
 }
 
 /* If single keys are asked for, requires one of them. It looks at a sum or count, which every event has. */
@@ -299,23 +288,18 @@ static void filter_by_time(const struct reading *g, bson_t *filter)
     enum span bucket = g->kind->span;
     int64_t first_ms = span_floor(bucket, scan->from_ms), last_ms = span_floor(bucket, scan->to_ms - 1);
     char time[MONGO_TIME_BYTES];
-    bson_t of;
     bson_init(filter);
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &of);
-    BSON_APPEND_UTF8(&of, "$gte", mongo_time(bucket, first_ms, time));
     text_clear(&m->id);
     /* sorts behind everything that continues with "/" */
     text_printf(&m->id, "%s0", mongo_time(bucket, last_ms, time));
-    BSON_APPEND_UTF8(&of, "$lt", m->id.ptr);
-    bson_append_document_end(filter, &of);
+    BCON_APPEND(filter, "_id", "{", "$gte", BCON_UTF8(mongo_time(bucket, first_ms, time)), "$lt",
+                BCON_UTF8(m->id.ptr), "}");
     require_keys(g, filter);
     if (scan->series.kind != SERIES_ONE)
         return;
     mongo_add_metadata(filter, m, scan->report, mongo_key(&m->more[scan->report], scan->series.one));
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "metadata.date", &of);
-    BSON_APPEND_DATE_TIME(&of, "$gte", first_ms);
-    BSON_APPEND_DATE_TIME(&of, "$lte", last_ms);
-    bson_append_document_end(filter, &of);
+    BCON_APPEND(filter, "metadata.date", "{", "$gte", BCON_DATE_TIME(first_ms), "$lte",
+                BCON_DATE_TIME(last_ms), "}");
 }
 
 /* The measures to read: the wanted ones without a sketch. If one of them is not a sum, all are read: a bucket
@@ -473,35 +457,23 @@ static bool scan_documents(struct reading *g, struct scan_stats *stats, struct e
     return good;
 }
 
-bool mongo_scan_kind(struct mongo_store *m, const struct mongo_kind *kind, const struct scan *scan,
-                     scan_fn *fn, void *context, struct scan_stats *stats, struct err *e)
+struct mongo_from mongo_from_sketch(const struct report *r, size_t sketch, enum span resolution)
 {
-    struct reading g = {.m = m, .scan = scan, .kind = kind, .fn = fn, .context = context};
-    return scan_documents(&g, stats, e);
+    return (struct mongo_from){mongo_sketch_kind_for(r, sketch, resolution), sketch};
 }
 
-bool mongo_scan_sketch(struct mongo_store *m, size_t sketch, const struct scan *scan, scan_fn *fn,
-                       void *context, struct scan_stats *stats, struct err *e)
+bool mongo_scan_from(struct mongo_store *m, struct mongo_from from, const struct scan *scan, scan_fn *fn,
+                     void *context, struct scan_stats *stats, struct err *e)
 {
-    const struct mongo_kind *kind =
-        mongo_sketch_kind_for(&m->reports[scan->report], sketch, scan->resolution);
-    struct reading g = {.m = m, .scan = scan, .kind = kind, .sketch = sketch, .fn = fn, .context = context};
-    return scan_documents(&g, stats, e);
-}
-
-bool mongo_read_keys(struct mongo_store *m, const struct mongo_kind *kind, const struct scan *scan,
-                     mongo_key_fn *fn, void *context, struct scan_stats *stats, struct err *e)
-{
-    struct reading g = {.m = m, .scan = scan, .kind = kind, .key_fn = fn, .context = context};
-    return scan_documents(&g, stats, e);
-}
-
-bool mongo_read_sketch_keys(struct mongo_store *m, size_t sketch, const struct scan *scan, mongo_key_fn *fn,
-                            void *context, struct scan_stats *stats, struct err *e)
-{
-    const struct mongo_kind *kind =
-        mongo_sketch_kind_for(&m->reports[scan->report], sketch, scan->resolution);
     struct reading g = {
-        .m = m, .scan = scan, .kind = kind, .sketch = sketch, .key_fn = fn, .context = context};
+        .m = m, .scan = scan, .kind = from.kind, .sketch = from.sketch, .fn = fn, .context = context};
+    return scan_documents(&g, stats, e);
+}
+
+bool mongo_read_keys(struct mongo_store *m, struct mongo_from from, const struct scan *scan, mongo_key_fn *fn,
+                     void *context, struct scan_stats *stats, struct err *e)
+{
+    struct reading g = {
+        .m = m, .scan = scan, .kind = from.kind, .sketch = from.sketch, .key_fn = fn, .context = context};
     return scan_documents(&g, stats, e);
 }

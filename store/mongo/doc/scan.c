@@ -29,36 +29,29 @@ static bool scan_each_sketch(struct mongo_store *m, const struct scan *scan, sca
         struct scan part = *scan;
         part.rows_max = scan->rows_max - (stats->rows - rows_before);
         if ((scan->measures == 0 || (scan->measures >> r->sketched[i] & 1)) &&
-            !mongo_scan_sketch(m, i, &part, fn, context, stats, e))
+            !mongo_scan_from(m, mongo_from_sketch(r, i, scan->resolution), &part, fn, context, stats, e))
             return false;
     }
     return true;
 }
 
-bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_fn *fn, void *context,
-                     struct scan_stats *stats, struct err *e)
+bool mongo_scan_keys(struct mongo_store *m, struct mongo_from from, const struct scan *scan, mongo_key_fn *fn,
+                     void *context, struct scan_stats *stats, struct err *e)
 {
-    const struct mongo_kind *kind = mongo_kind_for(&m->reports[scan->report], scan->resolution);
-    return mongo_read_keys(m, kind, scan, fn, context, stats, e) && check_watermarks(m, scan, e);
-}
-
-bool mongo_scan_sketch_keys(struct mongo_store *m, size_t sketch, const struct scan *scan, mongo_key_fn *fn,
-                            void *context, struct scan_stats *stats, struct err *e)
-{
-    return mongo_read_sketch_keys(m, sketch, scan, fn, context, stats, e) && check_watermarks(m, scan, e);
+    return mongo_read_keys(m, from, scan, fn, context, stats, e) && check_watermarks(m, scan, e);
 }
 
 bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *context,
                 struct scan_stats *stats, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
-    const struct mongo_kind *kind = mongo_kind_for(&m->reports[scan->report], scan->resolution);
+    const struct mongo_from from = {.kind = mongo_kind_for(&m->reports[scan->report], scan->resolution)};
     bool of_months = scan->resolution == SPAN_MONTH && span_next(SPAN_MONTH, scan->from_ms) < scan->to_ms;
     const uint64_t rows_before = stats->rows;
     bool good = true;
     if (reads_plain(m, scan))
         good = of_months ? mongo_scan_months(m, scan, fn, context, stats, e)
-                         : mongo_scan_kind(m, kind, scan, fn, context, stats, e);
+                         : mongo_scan_from(m, from, scan, fn, context, stats, e);
     return good && scan_each_sketch(m, scan, fn, context, stats, rows_before, e) &&
            check_watermarks(m, scan, e);
 }
@@ -72,8 +65,10 @@ bool mongo_recent(struct store *st, const struct scan *scan, void *context, stru
                   struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
-    const size_t newest = m->reports[scan->report].sketch_count;
-    return mongo_scan_sketch(m, newest, scan, see_nothing, context, stats, e) && check_watermarks(m, scan, e);
+    const struct report *r = &m->reports[scan->report];
+    return mongo_scan_from(m, mongo_from_sketch(r, r->sketch_count, scan->resolution), scan, see_nothing,
+                           context, stats, e) &&
+           check_watermarks(m, scan, e);
 }
 
 enum span mongo_copy(const struct store *st, size_t report, enum span resolution, size_t n)
@@ -86,6 +81,6 @@ bool mongo_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_f
                      struct scan_stats *stats, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
-    const struct mongo_kind *kind = mongo_copy_kind(&m->reports[scan->report], scan->resolution, n);
-    return mongo_scan_kind(m, kind, scan, fn, context, stats, e) && check_watermarks(m, scan, e);
+    const struct mongo_from from = {.kind = mongo_copy_kind(&m->reports[scan->report], scan->resolution, n)};
+    return mongo_scan_from(m, from, scan, fn, context, stats, e) && check_watermarks(m, scan, e);
 }

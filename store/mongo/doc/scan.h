@@ -11,8 +11,6 @@ bool mongo_recent(struct store *st, const struct scan *scan, void *context, stru
 enum span mongo_copy(const struct store *st, size_t report, enum span resolution, size_t n);
 bool mongo_scan_copy(struct store *st, const struct scan *scan, size_t n, scan_fn *fn, void *context,
                      struct scan_stats *stats, struct err *e) MUST_CHECK;
-/* Scan all series, by their keys: the measures without a sketch, or one of the report's sketches. */
-bool mongo_scan_keys(struct mongo_store *m, const struct scan *scan, mongo_key_fn *fn, void *context,
-                     struct scan_stats *stats, struct err *e) MUST_CHECK;
-bool mongo_scan_sketch_keys(struct mongo_store *m, size_t sketch, const struct scan *scan, mongo_key_fn *fn,
-                            void *context, struct scan_stats *stats, struct err *e) MUST_CHECK;
+/* Scan all series, by their keys. */
+bool mongo_scan_keys(struct mongo_store *m, struct mongo_from from, const struct scan *scan, mongo_key_fn *fn,
+                     void *context, struct scan_stats *stats, struct err *e) MUST_CHECK;

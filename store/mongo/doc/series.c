@@ -5,29 +5,29 @@
 #include "base/utf8.h"
 #include "store/common/values.h"
 #include "store/mongo/doc/document.h"
+#include "store/mongo/wire/command.h"
 
 #include <inttypes.h>
 
 /* `_id` is cut: this many bytes of an escaped text can be looked for in it. */
 #define ID_SURE_BYTES 800
 
+uint32_t mongo_name_stored(struct mongo_store *m, size_t report, struct slice key)
+{
+    struct mongo_names *names = &m->more[report].names;
+    const uint32_t series = mongo_names_add(names, key);
+    mongo_names_at(names, series)->is_stored = true;
+    return series;
+}
+
 bool mongo_take_name(struct mongo_store *m, size_t report, const bson_t *document, struct text *key,
                      uint32_t *series)
 {
-    bson_iter_t metadata;
-    bool is_other;
-    if (!bson_iter_init_find(&metadata, document, "metadata") && m->reports[report].dimension_count > 0)
+    bool is_other = false;
+    text_clear(key);
+    if (m->reports[report].dimension_count > 0 && !mongo_key_in_document(m, report, document, key, &is_other))
         return false;
-    if (m->reports[report].dimension_count == 0) {
-        text_clear(key);
-        is_other = false;
-    } else if (!mongo_key_of(m, report, &metadata, key, &is_other)) {
-        return false;
-    }
-    *series =
-        is_other ? STORE_SERIES_OTHER : mongo_names_add(&m->more[report].names, slice_of(key->ptr, key->len));
-    if (!is_other)
-        mongo_names_at(&m->more[report].names, *series)->is_stored = true;
+    *series = is_other ? STORE_SERIES_OTHER : mongo_name_stored(m, report, slice_of(key->ptr, key->len));
     return true;
 }
 
@@ -47,29 +47,27 @@ static bool see_series(void *context, const bson_t *document)
            n->fn == NULL || n->fn(n->context, series, n->m->more[n->report].names.names[series - 1].key);
 }
 
-static bool read_series(struct mongo_store *m, size_t report, const bson_t *filter, series_fn *fn,
-                        void *context, struct err *e)
+/* Destroys the filter; NULL: all series. */
+static bool read_series(struct mongo_store *m, size_t report, bson_t *filter, series_fn *fn, void *context,
+                        struct err *e)
 {
     struct names_reading n = {m, report, {0}, fn, context};
     char collection[MONGO_NAME_BYTES];
     bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(false), "metadata", BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, mongo_collection(m, report, "series", collection), filter, options,
+    bool good = mongo_look(m->client, mongo_collection(m, report, "series", collection), filter, options,
                            see_series, &n, e);
-    bson_destroy(options);
     text_fini(&n.key);
     return good;
 }
 
 bool mongo_series_each(struct store *st, size_t report, series_fn *fn, void *context, struct err *e)
 {
-    bson_t all = BSON_INITIALIZER;
-    return read_series(mongo_of(st), report, &all, fn, context, e);
+    return read_series(mongo_of(st), report, NULL, fn, context, e);
 }
 
 bool mongo_read_names(struct mongo_store *m, size_t report, struct err *e)
 {
-    bson_t all = BSON_INITIALIZER;
-    m->more[report].has_all_names = read_series(m, report, &all, NULL, NULL, e);
+    m->more[report].has_all_names = read_series(m, report, NULL, NULL, NULL, e);
     return m->more[report].has_all_names;
 }
 
@@ -94,7 +92,6 @@ bool mongo_series_find(struct store *st, size_t report, struct slice key, uint32
         mongo_id(&m->id, m, report, NULL, &key);
         bson_append_utf8(&filter, "_id", -1, m->id.ptr != NULL ? m->id.ptr : "", (int)m->id.len);
         good = read_series(m, report, &filter, NULL, NULL, e);
-        bson_destroy(&filter);
         *series = mongo_names_find(names, key);
     }
     *found = *series != 0 && mongo_names_at(names, *series)->is_stored;
@@ -172,9 +169,10 @@ bool mongo_series_like(struct store *st, size_t report, const struct slice *valu
         is_possible = is_possible && is_text(values[d]);
         bson_append_utf8(&filter, m->more[report].dimensions[d], -1, values[d].ptr, (int)values[d].len);
     }
-    bool good = !is_possible || read_series(m, report, &filter, fn, context, e);
+    if (is_possible)
+        return read_series(m, report, &filter, fn, context, e);
     bson_destroy(&filter);
-    return good;
+    return true;
 }
 
 /* ---- texts of a dimension */
@@ -224,22 +222,13 @@ static void begin_filter(const struct completing *c, bson_t *filter)
 /* Reads as many documents as texts are wanted. With one dimension that is enough. */
 static bool read_first(struct completing *c, const char *collection, struct err *e)
 {
-    bson_t filter, options, part;
+    bson_t filter;
     c->path = c->m->more[c->report].dimensions[c->dimension];
     begin_filter(c, &filter);
-    bson_init(&options);
-    BSON_APPEND_DOCUMENT_BEGIN(&options, "projection", &part);
-    BSON_APPEND_BOOL(&part, "_id", false);
-    BSON_APPEND_BOOL(&part, c->path, true);
-    bson_append_document_end(&options, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&options, "sort", &part);
-    BSON_APPEND_INT32(&part, c->path, 1);
-    bson_append_document_end(&options, &part);
-    BSON_APPEND_INT64(&options, "limit", (int64_t)c->left);
-    bool good = mongo_find(c->m->client, collection, &filter, &options, see_value, c, e);
-    bson_destroy(&options);
-    bson_destroy(&filter);
-    return good;
+    bson_t *options =
+        BCON_NEW("projection", "{", "_id", BCON_BOOL(false), c->path, BCON_BOOL(true), "}", "sort", "{",
+                 c->path, BCON_INT32(1), "}", "limit", BCON_INT64((int64_t)c->left));
+    return mongo_look(c->m->client, collection, &filter, options, see_value, c, e);
 }
 
 /* Reads the remaining texts, grouped by the server. */

@@ -3,6 +3,8 @@
 
 #include "store/mongo/handle/handle.h"
 
+/* The number of a series that is stored in the database; notes that. */
+uint32_t mongo_name_stored(struct mongo_store *m, size_t report, struct slice key);
 /* The number of a document's series, which is noted as stored in the database. False: the document does not
  * fit the report. `key` is scratch. */
 bool mongo_take_name(struct mongo_store *m, size_t report, const bson_t *document, struct text *key,

@@ -3,7 +3,9 @@
 
 #include "store/mongo/doc/decimal.h"
 #include "store/mongo/doc/document.h"
+#include "store/mongo/doc/series.h"
 #include "store/mongo/doc/sketch.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
@@ -76,7 +78,6 @@ static bool see_entry(struct top_reading *g, const bson_iter_t *entry, bool tell
 {
     int64_t columns[REPORT_COLUMNS_MAX] = {0};
     const struct store_top *what = g->what;
-    struct mongo_names *names = &g->m->more[what->report].names;
     uint32_t series = STORE_SERIES_OTHER;
     bson_iter_t metadata;
     int128 value;
@@ -88,10 +89,8 @@ static bool see_entry(struct top_reading *g, const bson_iter_t *entry, bool tell
         return false;
     if (!tells)
         return true;
-    if (!is_other) {
-        series = mongo_names_add(names, text_slice(&g->key));
-        mongo_names_at(names, series)->is_stored = true;
-    }
+    if (!is_other)
+        series = mongo_name_stored(g->m, what->report, text_slice(&g->key));
     g->fn(g->context, series, g->period_ms, columns, value);
     return true;
 }
@@ -132,15 +131,11 @@ static bool see_total(const struct top_reading *g, const bson_iter_t *total)
 {
     const struct measure *m = measure_of(g);
     int64_t columns[MEASURE_COLUMNS_MAX] = {0};
-    const uint8_t *bytes = NULL;
-    uint32_t len = 0;
     if (measure_has_sketch(m)) {
-        if (!BSON_ITER_HOLDS_DOCUMENT(total))
-            return false;
-        bson_iter_document(total, &len, &bytes);
         union sketch own;
         memset(&own, 0, sizeof own);
-        if (!mongo_merge_sketch(m, slice_of((const char *)bytes, len), &own, g->total->memory))
+        if (!BSON_ITER_HOLDS_DOCUMENT(total) ||
+            !mongo_merge_sketch(m, mongo_bytes_of(total), &own, g->total->memory))
             return false;
         measure_unite_sketch(m, g->total->longest, &g->total->sketch, g->total->memory, &own);
     }
@@ -214,22 +209,17 @@ bool mongo_top(struct store *st, const struct store_top *what, top_fn *fn, void 
         .m = m, .what = what, .fn = fn, .context = context, .total = total, .stats = stats};
     char collection[MONGO_NAME_BYTES];
     bson_t filter, options;
-    size_t i = 0;
-    while (i < MONGO_TOP_SPANS && mongo_top_spans[i] != what->span)
-        i++;
     *found = false;
-    if (i == MONGO_TOP_SPANS || !mongo_top_is_cached(r))
+    if (!mongo_top_has_span(what->span) || !mongo_top_is_cached(r))
         return true;
     snprintf(g.measure, sizeof g.measure, "measures.%s", measure->name);
     snprintf(g.list, sizeof g.list, "%s%s%s", g.measure, measure_has_sketch(measure) ? "." : "",
              measure_has_sketch(measure) ? rank_by_name(what->by) : "");
     uint64_t wanted = write_filter(what, &filter);
     write_options(&g, &options);
-    bool good = mongo_find(m->client, mongo_collection(m, what->report, MONGO_TOP, collection), &filter,
+    bool good = mongo_look(m->client, mongo_collection(m, what->report, MONGO_TOP, collection), &filter,
                            &options, see_period, &g, e);
     *found = g.valid == wanted;
-    bson_destroy(&options);
-    bson_destroy(&filter);
     text_fini(&g.key);
     return good;
 }

@@ -23,25 +23,6 @@ const char *mongo_stamp_path(const char *member, const struct mongo_target *t, i
     return buf;
 }
 
-/* ---- the lease in it */
-
-int64_t mongo_lease_until(const bson_t *document)
-{
-    return mongo_number_at(document, "until", 0);
-}
-
-int64_t mongo_lease_last_run(const bson_t *document)
-{
-    return mongo_number_at(document, "last_run", 0);
-}
-
-void mongo_lease_owner(const bson_t *document, char owner[MONGO_OWNER_BYTES])
-{
-    bson_iter_t it;
-    bool has_one = bson_iter_init_find(&it, document, "owner") && BSON_ITER_HOLDS_UTF8(&it);
-    snprintf(owner, MONGO_OWNER_BYTES, "%s", has_one ? bson_iter_utf8(&it, NULL) : "");
-}
-
 /* ---- reading */
 
 static int compare_stamps(const void *a, const void *b)
@@ -56,12 +37,11 @@ void mongo_take_stamps(const struct mongo_target *t, const bson_t *document,
     bson_iter_t it, at;
     *stamps = (struct mongo_version_stamps){.has_begun = bson_has_field(document, "since"),
                                             .fence = mongo_number_at(document, "fence", 0),
-                                            .until_ms = mongo_lease_until(document),
-                                            .last_run_ms = mongo_lease_last_run(document)};
-    mongo_lease_owner(document, stamps->owner);
-    stamps->is_stale = bson_iter_init_find(&it, document, "stale") && bson_iter_as_bool(&it);
-    if (bson_iter_init_find(&it, document, "start") && BSON_ITER_HOLDS_UTF8(&it))
-        snprintf(stamps->start, sizeof stamps->start, "%s", bson_iter_utf8(&it, NULL));
+                                            .until_ms = mongo_number_at(document, "until", 0),
+                                            .last_run_ms = mongo_number_at(document, "last_run", 0)};
+    stamps->is_stale = mongo_number_at(document, "stale", 0) != 0;
+    snprintf(stamps->owner, sizeof stamps->owner, "%s", mongo_text_at(document, "owner"));
+    snprintf(stamps->start, sizeof stamps->start, "%s", mongo_text_at(document, "start"));
     if (!bson_iter_init_find(&it, document, "written") || !BSON_ITER_HOLDS_DOCUMENT(&it) ||
         !bson_iter_recurse(&it, &at))
         return;
@@ -122,8 +102,5 @@ bool mongo_find_weeks(struct mongo_store *m, bool *are_there, struct err *e)
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8("weeks/"), "$lt", BCON_UTF8("weeks0"), "}");
     bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "limit", BCON_INT64(1));
     *are_there = false;
-    bool good = mongo_find(m->client, MONGO_JOBS, filter, options, see_one, are_there, e);
-    bson_destroy(options);
-    bson_destroy(filter);
-    return good;
+    return mongo_look(m->client, MONGO_JOBS, filter, options, see_one, are_there, e);
 }

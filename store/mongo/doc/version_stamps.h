@@ -29,11 +29,6 @@
 
 #include "store/mongo/handle/handle.h"
 
-/* The members of a lease in a document of `jobs`. */
-int64_t mongo_lease_until(const bson_t *document);
-int64_t mongo_lease_last_run(const bson_t *document);
-void mongo_lease_owner(const bson_t *document, char owner[MONGO_OWNER_BYTES]);
-
 /* Reads the stamps of a report. The caller frees the list; it is empty if there is no document. */
 bool mongo_read_stamps(struct mongo_store *m, const struct mongo_target *t, size_t report,
                        struct mongo_version_stamps *stamps, struct err *e) MUST_CHECK;

@@ -2,6 +2,7 @@
 
 #include "base/civil.h"
 #include "store/mongo/doc/document.h"
+#include "store/mongo/wire/command.h"
 
 static bool see_date(void *context, const bson_t *document)
 {
@@ -15,23 +16,16 @@ static bool first_between(struct mongo_store *m, size_t report, int64_t from_ms,
                           int64_t *date_ms, struct err *e)
 {
     char collection[MONGO_NAME_BYTES], from[MONGO_TIME_BYTES], to[MONGO_TIME_BYTES];
-    bson_t filter = BSON_INITIALIZER, of;
     bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}", "limit", BCON_INT64(1), "projection",
                                "{", "metadata", BCON_BOOL(true), "}");
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &of);
-    BSON_APPEND_UTF8(&of, "$gte", mongo_time(SPAN_MONTH, from_ms, from));
-    BSON_APPEND_UTF8(&of, "$lt", to_ms < CIVIL_END_MS ? mongo_time(SPAN_MONTH, to_ms, to) : ":");
-    bson_append_document_end(&filter, &of);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "metadata.date", &of);
-    BSON_APPEND_DATE_TIME(&of, "$gte", from_ms);
-    BSON_APPEND_DATE_TIME(&of, "$lte", to_ms - 1); /* some servers do not support the year 10000 */
-    bson_append_document_end(&filter, &of);
+    const char *end = to_ms < CIVIL_END_MS ? mongo_time(SPAN_MONTH, to_ms, to) : ":";
+    bson_t *filter =
+        BCON_NEW("_id", "{", "$gte", BCON_UTF8(mongo_time(SPAN_MONTH, from_ms, from)), "$lt", BCON_UTF8(end),
+                 "}", "metadata.date", "{", "$gte", BCON_DATE_TIME(from_ms), "$lte",
+                 BCON_DATE_TIME(to_ms - 1), "}"); /* some servers do not support the year 10000 */
     *date_ms = -1;
     mongo_collection(m, report, span_name(SPAN_MONTH), collection);
-    bool good = mongo_find(m->client, collection, &filter, options, see_date, date_ms, e);
-    bson_destroy(options);
-    bson_destroy(&filter);
-    return good;
+    return mongo_look(m->client, collection, filter, options, see_date, date_ms, e);
 }
 
 /* Looks at the next month first, which mostly has documents: some servers read a whole range before they

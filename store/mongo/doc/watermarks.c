@@ -4,6 +4,7 @@
 #include "base/civil.h"
 #include "base/clock.h"
 #include "store/common/watermarks.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <stdio.h>
@@ -87,10 +88,10 @@ bool mongo_watermarks(struct store *st, size_t report, struct watermarks *waterm
         return true;
     *watermarks = (struct watermarks){0};
     struct asking a = {m, &m->reports[report], watermarks, false};
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key));
     bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "ttl", BCON_BOOL(true),
                                MONGO_DROPPING, BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, MONGO_REPORTS, filter, options, take_watermarks, &a, e);
+    bool good = mongo_look(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(more->key)), options,
+                           take_watermarks, &a, e);
     if (good && m->goes_by_clock && !a.is_there)
         good = err_set(e, EX_TEMPFAIL, "%s: generation %d of report %s was dropped meanwhile: query it again",
                        mongo_client_name(m->client), m->reports[report].generation, m->reports[report].name);
@@ -98,20 +99,15 @@ bool mongo_watermarks(struct store *st, size_t report, struct watermarks *waterm
         mongo_know_watermarks(m, report, watermarks);
         more->asked_ms = now_ms;
     }
-    bson_destroy(filter);
-    bson_destroy(options);
     return good;
 }
 
 static bool see_watermarks(void *context, const bson_t *document)
 {
     struct mongo_store *m = context;
-    bson_iter_t id;
-    if (!bson_iter_init_find(&id, document, "_id") || !BSON_ITER_HOLDS_UTF8(&id))
-        return true;
     for (size_t r = 0; r < m->store.report_count; r++) {
         struct mongo_report *more = &m->more[r];
-        if (strcmp(bson_iter_utf8(&id, NULL), more->key) != 0)
+        if (strcmp(mongo_text_at(document, "_id"), more->key) != 0)
             continue;
         struct watermarks watermarks;
         take_dates(document, "expired", &watermarks);
@@ -124,15 +120,12 @@ static bool see_watermarks(void *context, const bson_t *document)
 
 bool mongo_refresh_watermarks(struct mongo_store *m, struct err *e)
 {
-    bson_t all = BSON_INITIALIZER;
     int64_t now_ms = clock_mono_ms(m->store.clock);
     bson_t *options = BCON_NEW("projection", "{", "expired", BCON_BOOL(true), "swept", BCON_BOOL(true), "ttl",
                                BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, MONGO_REPORTS, &all, options, see_watermarks, m, e);
+    bool good = mongo_look(m->client, MONGO_REPORTS, NULL, options, see_watermarks, m, e);
     for (size_t r = 0; good && r < m->store.report_count; r++)
         m->more[r].asked_ms = now_ms;
-    bson_destroy(options);
-    bson_destroy(&all);
     return good;
 }
 
@@ -156,15 +149,13 @@ bool mongo_put_dates(struct mongo_store *m, size_t report, const char *member,
 {
     bson_t update = BSON_INITIALIZER;
     bool matched;
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
     mongo_append_dates(&update, member, before, watermarks);
     ASSERT(!bson_empty(&update)); /* an empty update would replace the document */
-    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, false, &matched, e);
+    bool good = mongo_change(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(m->more[report].key)),
+                             &update, false, &matched, e);
     if (good && !matched)
         good = err_set(e, EX_DATAERR, "%s: report %s is not in `reports` any more: restart tallyd",
                        mongo_client_name(m->client), m->reports[report].name);
-    bson_destroy(filter);
-    bson_destroy(&update);
     return good;
 }
 

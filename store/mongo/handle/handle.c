@@ -7,6 +7,12 @@
 
 /* ---- reports */
 
+bson_t *mongo_report_members(const struct report *r)
+{
+    return BCON_NEW("name", BCON_UTF8(r->name), "generation", BCON_INT32(r->generation), "definition",
+                    BCON_UTF8(r->definition), MONGO_DECIMAL, BCON_BOOL(true), "v", BCON_INT32(MONGO_SCHEMA));
+}
+
 void mongo_take_report(struct mongo_store *m, const struct report *r, const char *key, bool has_zeros,
                        bool is_decimal)
 {
@@ -134,7 +140,6 @@ void mongo_free(struct mongo_store *m)
     sketch_work_fini(&m->sorting.sketches);
     for (size_t t = 0; t < MONGO_TARGETS; t++)
         free(m->sorting.written[t].starts);
-    free(m->worker.looks);
     free(m->sorting.periods.starts);
     free(m->crowd.slots);
     free(m->crowd.checks);

@@ -186,10 +186,8 @@ struct mongo_sorting {
 
 /* State that jobs keep from one call to the next. */
 struct mongo_worker {
-    size_t expire_next;       /* the report that mongo_expire() begins with */
-    size_t expire_clean;      /* reports in a row with nothing to delete; all: expiry is complete */
-    struct mongo_look *looks; /* months that wait for a roll-up: mongo/job/roll.c */
-    size_t look_count, look_capacity;
+    size_t expire_next;  /* the report that mongo_expire() begins with */
+    size_t expire_clean; /* reports in a row with nothing to delete; all: expiry is complete */
 };
 
 /* The time buckets of one document. */
@@ -245,6 +243,8 @@ static inline struct mongo_store *mongo_of(struct store *st)
 /* A handle without reports and operations, by the system's clock. It sends nothing to the server. */
 struct mongo_store *mongo_new(const char *uri, bool primary, int64_t wait_max_ms, struct err *e) MUST_CHECK;
 void mongo_free(struct mongo_store *m);
+/* The members of the document of a new report, for BCON_DOCUMENT(); the caller destroys them. */
+bson_t *mongo_report_members(const struct report *r);
 /* The handle owns `r` from now on. `key`: as of mongo_report_init(). */
 void mongo_take_report(struct mongo_store *m, const struct report *r, const char *key, bool has_zeros,
                        bool is_decimal);

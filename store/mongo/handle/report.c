@@ -78,7 +78,8 @@ void mongo_report_fini(struct mongo_report *more)
     if (more->rolled != NULL)
         free(more->rolled->list);
     free(more->rolled);
-    free(more->top_looks);
+    for (size_t t = 0; t < COUNT_OF(more->waits); t++)
+        free(more->waits[t].list);
     for (size_t i = 0; i < REPORT_MEASURES_MAX; i++) {
         if (more->hints[i] != NULL) {
             free(more->hints[i]->listed);

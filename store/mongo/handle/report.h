@@ -52,6 +52,19 @@ struct mongo_hints {
     uint32_t end[MONGO_GROUPS];   /* index behind its last one */
 };
 
+/* A period that waits for a job, as this process has last seen it: mongo/job/waits.h. */
+struct mongo_wait {
+    enum span span;
+    int64_t start_ms, end_ms;
+    int64_t written;           /* its version stamp */
+    int64_t first_ms, seen_ms; /* monotonic: since when it waits; since when `written` is the same */
+};
+
+struct mongo_waits {
+    struct mongo_wait *list; /* sorted by resolution and time */
+    size_t count, capacity;
+};
+
 struct mongo_report {
     /* Name of its collections, and its key in `reports`, `books` and `jobs`: "pages", "pages~2"; or the name
      * that it had before it took another report's place (mongo/job/replace.h). */
@@ -71,15 +84,15 @@ struct mongo_report {
     int64_t known_ms;                        /* when `watermarks` last changed, by the monotonic clock */
     int64_t asked_ms;                        /* when they were last read, by the monotonic clock; 0: never */
     struct mongo_version_stamps *rolled;     /* stamps for reading: mongo/doc/months.c; NULL: not read yet */
-    struct mongo_top_look *top_looks;        /* rankings that wait, of a worker: mongo/job/top_job.c */
-    size_t top_look_count;
+    /* periods that wait, of a worker: for each roll-up, then for rankings */
+    struct mongo_waits waits[MONGO_TARGETS + 1];
     struct mongo_hints *hints[REPORT_MEASURES_MAX]; /* of mongo/live/hints.h; NULL: none yet */
     struct mongo_ttl ttl;                           /* `ttl` of the database when the watermarks were read */
     bool ttl_waits;          /* writer: an index has to change as soon as its age allows it (job/ttl.h) */
     bool ttl_is_told;        /* the operator was warned that the server leaves documents */
     struct watermarks swept; /* before these, a sweep has taken out all expired buckets */
-    /* by kind and target, the last `_id` that a sweep has done; empty: it begins */
-    struct text sweep_at[MONGO_KINDS_MAX + MONGO_TARGETS];
+    /* by the length of documents, the last `_id` that a sweep has done; empty: it begins */
+    struct text sweep_at[SPAN_WEEK + 1];
 };
 
 /* The key of a report that is new in a database: "pages", "pages~2". */

@@ -7,7 +7,6 @@
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
 #include "store/mongo/wire/command.h"
-#include "store/mongo/wire/field.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -89,59 +88,27 @@ static bool weigh(const struct drop *d, struct store_dropped *dropped, struct er
     char name[MONGO_NAME_BYTES];
     bool good = true;
     for (size_t n = 0; good && collection_at(d, n, name); n++) {
-        bson_t *command = BCON_NEW("count", BCON_UTF8(name));
-        bson_t reply;
-        good = mongo_read(d->m->client, command, &reply, e);
-        uint64_t count = good ? (uint64_t)mongo_number_at(&reply, "n", 0) : 0;
+        int64_t count;
+        good = mongo_count(d->m->client, name, NULL, &count, e);
         if (strcmp(strrchr(name, '.'), ".series") == 0)
-            dropped->series = count;
+            dropped->series = (uint64_t)count;
         else
-            dropped->rows += count;
-        bson_destroy(&reply);
-        bson_destroy(command);
+            dropped->rows += (uint64_t)count;
     }
     return good;
 }
 
 static bool mark(const struct drop *d, struct err *e)
 {
-    bool matched;
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(d->key));
     bson_t *update = BCON_NEW("$set", "{", MONGO_DROPPING, BCON_BOOL(true), "}");
-    bool good = mongo_update_one(d->m->client, MONGO_REPORTS, filter, update, false, &matched, e);
-    bson_destroy(update);
-    bson_destroy(filter);
-    return good;
+    return mongo_change(d->m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(d->key)), update, false, NULL,
+                        e);
 }
 
 /* Some servers refuse to drop a collection that does not exist. */
-static bool is_there(const struct drop *d, const char *name, bool *is, struct err *e)
-{
-    bson_t reply;
-    bson_iter_t batch, first;
-    bson_t *command = BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name", BCON_UTF8(name), "}",
-                               "nameOnly", BCON_BOOL(true));
-    bool good = mongo_read(d->m->client, command, &reply, e);
-    *is = good && mongo_find_member(&reply, "cursor.firstBatch", &batch) &&
-          bson_iter_recurse(&batch, &first) && bson_iter_next(&first);
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
-}
-
 static bool drop_collection(const struct drop *d, const char *name, struct err *e)
 {
-    bson_t reply;
-    bool is;
-    if (!is_there(d, name, &is, e))
-        return false;
-    if (!is)
-        return true;
-    bson_t *command = BCON_NEW("drop", BCON_UTF8(name));
-    bool good = mongo_write(d->m->client, command, &reply, e);
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
+    return mongo_run(d->m->client, NULL, BCON_NEW("drop", BCON_UTF8(name)), MONGO_NAMESPACE_NOT_FOUND, e);
 }
 
 bool mongo_drop_collections(struct mongo_store *m, const struct report *report, const char *key,
@@ -158,12 +125,7 @@ bool mongo_drop_collections(struct mongo_store *m, const struct report *report, 
 
 static bool delete_one(const struct drop *d, const char *collection, const char *id, struct err *e)
 {
-    int64_t count;
-    bson_t *command = BCON_NEW("delete", BCON_UTF8(collection), "deletes", "[", "{", "q", "{", "_id",
-                               BCON_UTF8(id), "}", "limit", BCON_INT32(1), "}", "]");
-    bool good = mongo_write_many(d->m->client, command, collection, &count, e);
-    bson_destroy(command);
-    return good;
+    return mongo_delete_all(d->m->client, collection, BCON_NEW("_id", BCON_UTF8(id)), NULL, e);
 }
 
 static bool delete_jobs(const struct drop *d, struct err *e)
@@ -181,14 +143,9 @@ static bool delete_jobs(const struct drop *d, struct err *e)
 static bool delete_books(const struct drop *d, struct err *e)
 {
     char path[MONGO_NAME_BYTES + 16];
-    int64_t count;
     snprintf(path, sizeof path, "reports.%s", d->key);
-    bson_t *command = BCON_NEW("update", MONGO_BOOKS, "updates", "[", "{", "q", "{", path, "{", "$exists",
-                               BCON_BOOL(true), "}", "}", "u", "{", "$unset", "{", path, BCON_UTF8(""), "}",
-                               "}", "multi", BCON_BOOL(true), "}", "]");
-    bool good = mongo_write_many(d->m->client, command, MONGO_BOOKS, &count, e);
-    bson_destroy(command);
-    return good;
+    return mongo_change_all(d->m->client, MONGO_BOOKS, BCON_NEW(path, "{", "$exists", BCON_BOOL(true), "}"),
+                            BCON_NEW("$unset", "{", path, BCON_UTF8(""), "}"), NULL, e);
 }
 
 /* Wait until every reader knows the mark: a scan that sees a dropped collection looks at the mark after that.

@@ -16,12 +16,14 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "store/common/watermarks.h"
+#include "store/mongo/catalog/catalog.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/newest.h"
 #include "store/mongo/doc/top.h"
 #include "store/mongo/doc/watermarks.h"
 #include "store/mongo/job/ttl.h"
 #include "store/mongo/raw/place.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/page.h"
 
 #include <inttypes.h>
@@ -87,10 +89,7 @@ static bool put_lower(struct mongo_store *m, size_t report, const struct waterma
             BSON_APPEND_DATE_TIME(&set, path, watermarks->before_ms[s]);
     }
     bson_append_document_end(&update, &set);
-    bool good = mongo_update_one(m->client, MONGO_REPORTS, &filter, &update, false, matched, e);
-    bson_destroy(&filter);
-    bson_destroy(&update);
-    return good;
+    return mongo_change(m->client, MONGO_REPORTS, &filter, &update, false, matched, e);
 }
 
 bool mongo_move_back(struct store *st, size_t report, int64_t now_ms, struct err *e)
@@ -124,14 +123,8 @@ static bool delete_page(struct mongo_store *m, const struct mongo_range *range, 
 static bool unset_page(struct mongo_store *m, size_t report, const char *collection, enum span span,
                        const struct mongo_page *p, int64_t *count, struct err *e)
 {
-    bson_t command, updates, one, update, unset, filter;
+    bson_t update = BSON_INITIALIZER, unset, filter;
     mongo_page_filter(p, NULL, &filter);
-    bson_init(&command);
-    BSON_APPEND_UTF8(&command, "update", collection);
-    BSON_APPEND_ARRAY_BEGIN(&command, "updates", &updates);
-    BSON_APPEND_DOCUMENT_BEGIN(&updates, "0", &one);
-    BSON_APPEND_DOCUMENT(&one, "q", &filter);
-    BSON_APPEND_DOCUMENT_BEGIN(&one, "u", &update);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
     for (size_t i = 0; i < m->reports[report].measure_count; i++) {
         char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
@@ -141,15 +134,9 @@ static bool unset_page(struct mongo_store *m, size_t report, const char *collect
         BSON_APPEND_UTF8(&unset, path, "");
     }
     bson_append_document_end(&update, &unset);
-    bson_append_document_end(&one, &update);
-    BSON_APPEND_BOOL(&one, "multi", true);
-    bson_append_document_end(&updates, &one);
-    bson_append_array_end(&command, &updates);
     failpoint(FAILPOINT_EXPIRE_BEFORE_COMMIT);
-    bool good = mongo_write_many(m->client, &command, collection, count, e);
+    bool good = mongo_change_all(m->client, collection, &filter, &update, count, e);
     failpoint(FAILPOINT_EXPIRE_AFTER_COMMIT);
-    bson_destroy(&command);
-    bson_destroy(&filter);
     return good;
 }
 
@@ -158,8 +145,8 @@ struct expiring {
     struct mongo_store *m;
     size_t report;
     const struct mongo_kind *kind;
-    struct text *sweep_at; /* progress of the sweep of this kind */
-    char collection[MONGO_NAME_BYTES];
+    struct text *sweep_at;  /* progress of the sweep of this kind */
+    const char *collection; /* borrowed */
     struct expired *expired;
     int64_t now_ms, end_ms;
 };
@@ -288,30 +275,23 @@ static bool unset_spans(struct expiring *x, struct err *e)
     return true;
 }
 
-/* Deletes the documents of histograms, distinct counts and newest events that have expired, which they do as
- * a whole. */
-static bool delete_sketches(struct expiring *x, struct err *e)
+/* Expires the documents of one kind. Those of a sketch expire as a whole. */
+static bool expire_kind(void *context, const struct mongo_collection *c, struct err *e)
 {
-    const struct report *r = &x->m->reports[x->report];
-    size_t count;
-    for (size_t sketch = 0; sketch < mongo_sketch_count(r); sketch++) {
-        const struct mongo_kind *kinds = mongo_sketch_kinds(r, sketch, &count);
-        const size_t all = count + (sketch < r->sketch_count); /* newest events have no weeks */
-        for (size_t k = 0; k < all && !x->expired->more; k++) {
-            x->kind = k < count ? &kinds[k] : &mongo_sketch_week;
-            mongo_sketch_collection(x->m, x->report, sketch, span_name(x->kind->span), x->collection);
-            if (!delete_documents(x, e))
-                return false;
-        }
-    }
-    return true;
+    struct expiring *x = context;
+    x->kind = c->kind;
+    x->collection = c->name;
+    x->sweep_at = &x->m->more[x->report].sweep_at[c->kind->span];
+    return x->expired->more ||
+           (delete_documents(x, e) && (x->expired->more || c->kind->of_sketch || unset_spans(x, e)));
 }
 
 /* Deletes the rankings of expired periods. */
 static bool delete_tops(struct expiring *x, struct err *e)
 {
     struct mongo_store *m = x->m;
-    mongo_collection(m, x->report, MONGO_TOP, x->collection);
+    char collection[MONGO_NAME_BYTES];
+    x->collection = mongo_collection(m, x->report, MONGO_TOP, collection);
     for (size_t i = 0; i < MONGO_TOP_SPANS && !x->expired->more; i++) {
         enum span span = mongo_top_spans[i];
         char from[MONGO_TOP_ID_BYTES], to[MONGO_TOP_ID_BYTES];
@@ -326,17 +306,8 @@ static bool delete_tops(struct expiring *x, struct err *e)
 static bool expire_report(struct mongo_store *m, size_t report, int64_t now_ms, int64_t end_ms,
                           struct expired *expired, struct err *e)
 {
-    size_t count;
-    const struct mongo_kind *kinds = mongo_kinds(&m->reports[report], &count);
     struct expiring x = {.m = m, .report = report, .expired = expired, .now_ms = now_ms, .end_ms = end_ms};
-    for (size_t k = 0; k < count + MONGO_TARGETS && !expired->more; k++) {
-        x.kind = k < count ? &kinds[k] : mongo_targets[k - count].kind;
-        x.sweep_at = &m->more[report].sweep_at[k];
-        mongo_collection(m, report, span_name(x.kind->span), x.collection);
-        if (!delete_documents(&x, e) || (!expired->more && !unset_spans(&x, e)))
-            return false;
-    }
-    return delete_sketches(&x, e) && (x.expired->more || delete_tops(&x, e));
+    return mongo_each_kind(m, report, true, expire_kind, &x, e) && (expired->more || delete_tops(&x, e));
 }
 
 /* Expires the report whose turn it is. Each report gets its turn, however slow the server is, and even if

@@ -4,14 +4,48 @@
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/send/recover.h"
 #include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
 
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-#define LEASE_MS     120000 /* longer than one request of updates may take */
-#define OPEN_WAIT_MS 90000  /* a batch is applied sooner, or recovered after its writer's lease */
-#define OPEN_LOOK_MS 50
+#define LEASE_MS      120000 /* longer than one request of updates may take */
+#define LEASE_KEEP_MS 10000
+#define OPEN_WAIT_MS  90000 /* a batch is applied sooner, or recovered after its writer's lease */
+#define OPEN_LOOK_MS  50
+
+struct mongo_job mongo_job_of(struct mongo_store *m, const struct store_roll *what, size_t report,
+                              const char *name, struct err *e)
+{
+    struct mongo_job job = {.m = m, .what = what, .report = report, .goes_on = true, .e = e};
+    snprintf(job.id, sizeof job.id, "%s/%s", name, m->more[report].key);
+    return job;
+}
+
+bool mongo_each_job(struct store *st, const struct store_roll *what, size_t each, mongo_job_fn *fn,
+                    struct err *e)
+{
+    bool all_good = true, goes_on = true;
+    for (size_t i = 0; goes_on && i < st->report_count * each; i++) {
+        struct err own = {0};
+        bool good = fn(mongo_of(st), what, i / each, i % each, &own);
+        if (!good && all_good)
+            *e = own;
+        all_good = all_good && good;
+        goes_on = (good || !own.retryable) && (what->is_stopped == NULL || !what->is_stopped(what->context));
+    }
+    return all_good;
+}
+
+bool mongo_job_is_stopped(struct mongo_job *job)
+{
+    if (job->what->is_stopped != NULL && job->what->is_stopped(job->what->context))
+        job->goes_on = false;
+    return !job->goes_on;
+}
+
+/* ---- the lease */
 
 /* Names this process for the operator. */
 static void name_owner(char buf[MONGO_OWNER_BYTES])
@@ -22,59 +56,76 @@ static void name_owner(char buf[MONGO_OWNER_BYTES])
     snprintf(buf, MONGO_OWNER_BYTES, "%s %d", host, (int)getpid());
 }
 
-bool mongo_lease_take(struct mongo_store *m, const char *id, int64_t fence, bool *taken, bson_t *after,
-                      struct err *e)
+/* Tells the caller who holds the lease. */
+static bool tell_held(struct mongo_job *job)
 {
-    int64_t now_ms = clock_wall_ms(m->store.clock);
+    bson_t document;
+    bool good = mongo_read_document(job->m->client, MONGO_JOBS, job->id, &document, job->e);
+    if (good && job->what->held != NULL)
+        job->what->held(job->what->context, job->m->reports[job->report].name,
+                        mongo_text_at(&document, "owner"));
+    bson_destroy(&document);
+    return good;
+}
+
+bool mongo_job_take(struct mongo_job *job, bson_t *after)
+{
+    int64_t now_ms = clock_wall_ms(job->m->store.clock);
     char owner[MONGO_OWNER_BYTES];
+    bool taken;
     name_owner(owner);
-    bson_t *query = BCON_NEW("_id", BCON_UTF8(id), "$or", "[", "{", "until", "{", "$exists", BCON_BOOL(false),
-                             "}", "}", "{", "until", "{", "$lt", BCON_DATE_TIME(now_ms), "}", "}", "{",
-                             "until", "{", "$gt", BCON_DATE_TIME(now_ms + LEASE_MS + MONGO_CLOCK_SLACK_MS),
-                             "}", "}", "{", "fence", BCON_INT64(fence), "}", "]");
+    job->kept_ms = clock_mono_ms(job->m->store.clock);
+    bson_t *query =
+        BCON_NEW("_id", BCON_UTF8(job->id), "$or", "[", "{", "until", "{", "$exists", BCON_BOOL(false), "}",
+                 "}", "{", "until", "{", "$lt", BCON_DATE_TIME(now_ms), "}", "}", "{", "until", "{", "$gt",
+                 BCON_DATE_TIME(now_ms + LEASE_MS + MONGO_CLOCK_SLACK_MS), "}", "}", "{", "fence",
+                 BCON_INT64(job->fence), "}", "]");
     bson_t *update = BCON_NEW("$inc", "{", "fence", BCON_INT64(1), "}", "$set", "{", "until",
                               BCON_DATE_TIME(now_ms + LEASE_MS), "last_run", BCON_DATE_TIME(now_ms), "owner",
                               BCON_UTF8(owner), "}");
-    bool good = mongo_modify(m->client, MONGO_JOBS, query, update, taken, after, e);
+    bool good = mongo_modify(job->m->client, MONGO_JOBS, query, update, &taken, after, job->e);
     bson_destroy(update);
     bson_destroy(query);
-    return good;
+    if (good && taken)
+        job->fence = mongo_number_at(after, "fence", 0);
+    job->goes_on = job->goes_on && (!good || taken);
+    return good && (taken || tell_held(job));
 }
 
-bool mongo_lease_set(struct mongo_store *m, const char *id, int64_t fence, const bson_t *set, bool *held,
-                     struct err *e)
-{
-    bson_t query, update;
-    bson_init(&query);
-    BSON_APPEND_UTF8(&query, "_id", id);
-    BSON_APPEND_INT64(&query, "fence", fence);
-    bson_init(&update);
-    BSON_APPEND_DOCUMENT(&update, "$set", set);
-    bool good = mongo_update_one(m->client, MONGO_JOBS, &query, &update, false, held, e);
-    bson_destroy(&update);
-    bson_destroy(&query);
-    return good;
-}
-
-static bool set_until(struct mongo_store *m, const char *id, int64_t fence, int64_t until_ms, bool *held,
-                      struct err *e)
-{
-    bson_t set = BSON_INITIALIZER;
-    BSON_APPEND_DATE_TIME(&set, "until", until_ms);
-    bool good = mongo_lease_set(m, id, fence, &set, held, e);
-    bson_destroy(&set);
-    return good;
-}
-
-bool mongo_lease_keep(struct mongo_store *m, const char *id, int64_t fence, bool *held, struct err *e)
-{
-    return set_until(m, id, fence, clock_wall_ms(m->store.clock) + LEASE_MS, held, e);
-}
-
-bool mongo_lease_give(struct mongo_store *m, const char *id, int64_t fence, struct err *e)
+bool mongo_job_set(struct mongo_job *job, bson_t *set)
 {
     bool held;
-    return set_until(m, id, fence, 0, &held, e);
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(job->id), "fence", BCON_INT64(job->fence));
+    bson_t *update = BCON_NEW("$set", BCON_DOCUMENT(set));
+    bson_destroy(set);
+    bool good = mongo_change(job->m->client, MONGO_JOBS, filter, update, false, &held, job->e);
+    job->goes_on = job->goes_on && (!good || held);
+    return good && held;
+}
+
+bool mongo_job_keep(struct mongo_job *job)
+{
+    int64_t now_ms = clock_mono_ms(job->m->store.clock);
+    if (mongo_job_is_stopped(job))
+        return false;
+    if (now_ms - job->kept_ms < LEASE_KEEP_MS)
+        return true;
+    job->kept_ms = now_ms;
+    int64_t until_ms = clock_wall_ms(job->m->store.clock) + LEASE_MS;
+    return mongo_job_set(job, BCON_NEW("until", BCON_DATE_TIME(until_ms)));
+}
+
+/* Nobody should wait for the lease of a job that has ended. If another holds it by now, it stays. */
+bool mongo_job_give(struct mongo_job *job, bool good)
+{
+    const struct err why = *job->e;
+    if (job->fence == 0 || (!good && why.code == EX_UNAVAILABLE))
+        return good;
+    job->goes_on = true;
+    bool given = mongo_job_set(job, BCON_NEW("until", BCON_DATE_TIME(0))) || !job->goes_on;
+    if (!good)
+        *job->e = why;
+    return good && given;
 }
 
 /* ---- open batches */
@@ -90,8 +141,10 @@ static size_t still_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOT
     return still;
 }
 
-bool mongo_wait_for_open(struct mongo_store *m, mongo_goes_on_fn *goes_on, void *context, struct err *e)
+bool mongo_job_wait_for_open(struct mongo_job *job)
 {
+    struct mongo_store *m = job->m;
+    struct err *e = job->e;
     int64_t until_ms = clock_mono_ms(m->store.clock) + OPEN_WAIT_MS;
     struct mongo_open open[MONGO_SLOTS];
     bson_t ledger;
@@ -99,7 +152,7 @@ bool mongo_wait_for_open(struct mongo_store *m, mongo_goes_on_fn *goes_on, void 
     size_t count = mongo_all_open(&ledger, open);
     bson_destroy(&ledger);
     while (good && count > 0) {
-        if (!goes_on(context))
+        if (!mongo_job_keep(job))
             return false;
         if (clock_mono_ms(m->store.clock) > until_ms)
             return err_set_retryable(

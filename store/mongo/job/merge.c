@@ -19,32 +19,21 @@ static const struct mongo_kind month_kind = {SPAN_MONTH, SPAN_DAY, false};
 /* Is the document preallocated? Nothing is counted in it yet, and most likely never will be. */
 static bool is_made_ahead(const bson_t *document)
 {
-    bson_iter_t applied, at;
-    return bson_iter_init_find(&applied, document, "applied") && BSON_ITER_HOLDS_DOCUMENT(&applied) &&
-           bson_iter_recurse(&applied, &at) && !bson_iter_next(&at);
-}
-
-/* The key of the document's series, in m->id; false: it has none. Members added by others are ignored. */
-static bool key_of(const struct mongo_merge *g, const bson_t *document, bool *is_other)
-{
-    bson_iter_t metadata;
-    return bson_iter_init_find(&metadata, document, "metadata") &&
-           mongo_key_of(g->m, g->report, &metadata, &g->m->id, is_other);
+    bson_t applied;
+    return mongo_find_document(document, "applied", &applied) && bson_empty(&applied);
 }
 
 /* "/%2Fa" of "201010/%2Fa"; NULL: a document of others, or without counts. */
 static const char *rest_of(const struct mongo_merge *g, const struct mongo_source *source,
                            const bson_t *document)
 {
-    bson_iter_t it;
+    const char *id = mongo_text_at(document, "_id");
     char time[MONGO_TIME_BYTES];
     bool is_other;
     mongo_time(g->from->span, source->from_ms, time);
-    if (!bson_iter_init_find(&it, document, "_id") || !BSON_ITER_HOLDS_UTF8(&it) ||
-        strncmp(bson_iter_utf8(&it, NULL), time, strlen(time)) != 0 || is_made_ahead(document) ||
-        !key_of(g, document, &is_other))
-        return NULL;
-    return bson_iter_utf8(&it, NULL) + strlen(time);
+    bool is_ours = strncmp(id, time, strlen(time)) == 0 && !is_made_ahead(document) &&
+                   mongo_key_in_document(g->m, g->report, document, &g->m->id, &is_other);
+    return is_ours ? id + strlen(time) : NULL;
 }
 
 static bool next_document(struct mongo_merge *g, struct mongo_source *source, struct err *e)
@@ -94,16 +83,13 @@ static bool open_source(struct mongo_merge *g, struct mongo_source *source, stru
     const struct report *report = &g->m->reports[g->report];
     enum span resolution = g->target->kind->finest;
     char from[MONGO_TIME_BYTES], to[MONGO_TIME_BYTES + 1], field[FIELD_BYTES];
-    bson_t options, part;
+    bson_t part;
     mongo_time(g->from->span, source->from_ms, from);
     snprintf(to, sizeof to, "%s0", from); /* sorts behind everything that continues with "/" */
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
-    bson_init(&options);
-    BSON_APPEND_DOCUMENT_BEGIN(&options, "sort", &part);
-    BSON_APPEND_INT32(&part, "_id", 1);
-    bson_append_document_end(&options, &part);
-    BSON_APPEND_INT32(&options, "batchSize", ANSWER_DOCUMENTS);
-    BSON_APPEND_DOCUMENT_BEGIN(&options, "projection", &part);
+    bson_t *options =
+        BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}", "batchSize", BCON_INT32(ANSWER_DOCUMENTS));
+    BSON_APPEND_DOCUMENT_BEGIN(options, "projection", &part);
     BSON_APPEND_BOOL(&part, "metadata", true);
     BSON_APPEND_BOOL(&part, "applied", true);
     for (size_t i = 0; i < report->measure_count; i++) {
@@ -111,10 +97,10 @@ static bool open_source(struct mongo_merge *g, struct mongo_source *source, stru
         for (; ms < source->to_ms; ms = span_next(resolution, ms))
             BSON_APPEND_BOOL(&part, field_from(g, i, ms, field), true);
     }
-    bson_append_document_end(&options, &part);
-    source->cursor = mongo_cursor_open(g->m->client, g->from_collection, filter, &options);
+    bson_append_document_end(options, &part);
+    source->cursor = mongo_cursor_open(g->m->client, g->from_collection, filter, options);
     bson_destroy(filter);
-    bson_destroy(&options);
+    bson_destroy(options);
     return next_document(g, source, e);
 }
 
@@ -124,7 +110,6 @@ static bool open_source(struct mongo_merge *g, struct mongo_source *source, stru
 struct row {
     bson_t set;
     bool has_buckets;
-    const struct measure *damaged;   /* a value of it does not decode; NULL: none */
     int64_t sum[REPORT_COLUMNS_MAX]; /* sum of all its buckets */
     bool is_in_sum[REPORT_MEASURES_MAX];
     union sketch sketch; /* of all its buckets */
@@ -167,19 +152,6 @@ static bool is_nothing(const struct mongo_merge *g, const bson_t *document, int6
            bson_iter_as_int64(&value) == 0;
 }
 
-/* Merges the sketch of a day. */
-static bool add_sketch(struct mongo_merge *g, const bson_iter_t *value, struct row *row, struct err *e)
-{
-    const struct measure *measure = report_sketched(&g->m->reports[g->report], g->sketch);
-    const uint8_t *bytes = NULL;
-    uint32_t len = 0;
-    if (BSON_ITER_HOLDS_DOCUMENT(value))
-        bson_iter_document(value, &len, &bytes);
-    return mongo_merge_sketch(measure, slice_of((const char *)bytes, len), &row->sketch, &g->work.arena) ||
-           err_set(e, EX_DATAERR, "%s: %s has a damaged %s: restore it from a backup",
-                   mongo_client_name(g->m->client), g->from_collection, measure->expression);
-}
-
 /* Copies the values of a bucket. */
 static bool add_bucket(struct mongo_merge *g, const bson_t *document, int64_t ms, struct row *row,
                        struct err *e)
@@ -195,11 +167,15 @@ static bool add_bucket(struct mongo_merge *g, const bson_t *document, int64_t ms
         bson_iter_t value;
         if (!is_of(g, i) || !mongo_find_member(document, field_from(g, i, ms, field), &value))
             continue;
-        if (!mongo_read_value(measure, &value, own))
-            row->damaged = measure;
+        if (!mongo_read_value(measure, &value, own) ||
+            (g->of_sketch &&
+             !mongo_merge_sketch(measure, mongo_bytes_of(&value), &row->sketch, &g->work.arena)))
+            return err_set(
+                e, EX_DATAERR,
+                "%s: %s cannot be made: %s has a damaged %s at %s of \"%s\": restore it from a backup",
+                mongo_client_name(g->m->client), g->collection, g->from_collection, measure->expression,
+                field, mongo_text_at(document, "_id"));
         field_to(g, i, ms, field);
-        if (g->of_sketch && !add_sketch(g, &value, row, e))
-            return false;
         if (measure->kind == MEASURE_MEAN && BSON_ITER_HOLDS_DOCUMENT(&value))
             add_mean(g, measure, field, &value, own, &row->set);
         else if (g->from->finest < g->from->span) /* else the day has a document, which says the same */
@@ -248,27 +224,23 @@ static void add_filter(const struct mongo_merge *g, const struct mongo_source *f
     text_puts(&g->m->id, first->rest);
     bson_append_utf8(filter, "_id", -1, g->m->id.ptr, (int)g->m->id.len);
     BSON_APPEND_DATE_TIME(filter, "metadata.date", g->start_ms);
-    (void)key_of(g, first->document, &is_other);
+    (void)mongo_key_in_document(g->m, g->report, first->document, &g->m->id, &is_other);
     const struct slice key = text_slice(&g->m->id);
     mongo_add_metadata(filter, g->m, g->report, is_other ? NULL : &key);
-    mongo_add_guard(filter, MONGO_ROLL_APPLIED, g->fence);
+    mongo_add_guard(filter, MONGO_ROLL_APPLIED, g->job->fence);
 }
 
 /* Logs the update. It does not remove members that months no longer have. */
 static void log_update(struct mongo_merge *g, const struct mongo_source *first, const bson_t *set)
 {
-    bson_t entry, part, of;
+    bson_t entry, part;
     bson_init(&entry);
     BSON_APPEND_UTF8(&entry, "c", g->collection);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &part);
     add_filter(g, first, &part);
     bson_append_document_end(&entry, &part);
-    BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &part);
-    BSON_APPEND_DOCUMENT(&part, "$set", set);
-    BSON_APPEND_DOCUMENT_BEGIN(&part, "$setOnInsert", &of);
-    BSON_APPEND_INT32(&of, "v", MONGO_SCHEMA);
-    bson_append_document_end(&part, &of);
-    bson_append_document_end(&entry, &part);
+    BCON_APPEND(&entry, "u", "{", "$set", BCON_DOCUMENT(set), "$setOnInsert", "{", "v",
+                BCON_INT32(MONGO_SCHEMA), "}", "}");
     mongo_log_add(&g->log, &entry);
     bson_destroy(&entry);
 }
@@ -290,16 +262,10 @@ static bool add_update(struct mongo_merge *g, const struct mongo_source *first, 
         for (; good && is_at[i] && ms < source->to_ms; ms = span_next(resolution, ms))
             good = add_bucket(g, source->document, ms, &row, e);
     }
-    if (good && row.damaged != NULL) {
-        good =
-            err_set(e, EX_DATAERR,
-                    "%s: %s cannot be made: its months have a damaged %s; `tallyd verify --store-only` says "
-                    "where",
-                    mongo_client_name(g->m->client), g->collection, row.damaged->expression);
-    } else if (good && row.has_buckets) {
+    if (good && row.has_buckets) {
         if (g->target->kind == &mongo_week)
             add_sum(g, &row);
-        BSON_APPEND_INT64(&row.set, MONGO_ROLL_APPLIED, g->fence);
+        BSON_APPEND_INT64(&row.set, MONGO_ROLL_APPLIED, g->job->fence);
         BSON_APPEND_DATE_TIME(&row.set, "modified", g->now_ms);
         log_update(g, first, &row.set);
         g->documents++;
@@ -316,13 +282,13 @@ static bool add_update(struct mongo_merge *g, const struct mongo_source *first, 
  * since. */
 static bool send_log(struct mongo_merge *g, struct err *e)
 {
-    struct mongo_open of = {.slot = MONGO_ROLL_SLOT, .seq = g->fence, .prev = -1};
+    struct mongo_open of = {.slot = MONGO_ROLL_SLOT, .seq = g->job->fence, .prev = -1};
     mongo_log_end(&g->log);
     if (!mongo_send(g->m, &of, text_slice(&g->log.packed), e))
         return false;
     failpoint(FAILPOINT_ROLLUP_SENT);
     mongo_log_begin(&g->log);
-    return g->goes_on(g->context);
+    return mongo_job_keep(g->job);
 }
 
 /* The month that is at the least series; NULL: all are at their end. */
@@ -368,8 +334,9 @@ static void name_collections(struct mongo_merge *g)
     }
 }
 
-bool mongo_merge(struct mongo_merge *g, struct err *e)
+bool mongo_merge(struct mongo_merge *g)
 {
+    struct err *e = g->job->e;
     bool good = true;
     g->now_ms = clock_wall_ms(g->m->store.clock);
     g->from =

@@ -1,6 +1,5 @@
 /* mongo/job/merge.h - sets the documents of one year or week from those of its months, or those of a week of
- * a sketch. mongo/job/roll.c calls it under the lease. It fails if the server does, or if `goes_on` says so;
- * EX_DATAERR: a sketch is damaged.
+ * a sketch. mongo/job/roll.c calls it under the lease. EX_DATAERR: a value is damaged.
  *
  * Set    : time buckets of months are copied as they are. A year takes the months that are named. A week
  *          takes its days, from one month or two, and their sum. Beside the parts of a mean stands its value,
@@ -30,17 +29,16 @@ struct mongo_source {
 };
 
 struct mongo_merge {
-    struct mongo_store *m;
+    struct mongo_job
+        *job; /* asked after each request; documents with its fence or a higher one are left alone */
+    struct mongo_store *m; /* of the job */
     const struct mongo_target *target;
     size_t report;
     bool of_sketch;   /* it sets documents of a sketch; else of all measures without one */
     size_t sketch;    /* its index among the report's sketches */
     int64_t start_ms; /* of the year or week */
-    int64_t fence;    /* fence of the lease; documents with the same or a higher one are left alone */
     struct mongo_source sources[MONGO_SOURCES_MAX];
     size_t count;
-    mongo_goes_on_fn *goes_on; /* asked after each request */
-    void *context;
     uint64_t documents; /* documents set so far */
 
     int64_t now_ms;
@@ -50,5 +48,5 @@ struct mongo_merge {
     struct sketch_work work; /* of one week */
 };
 
-/* If `goes_on` returned false: false, with *e as goes_on() left it. */
-bool mongo_merge(struct mongo_merge *g, struct err *e) MUST_CHECK;
+/* Fails as mongo/job/lease.h says. */
+bool mongo_merge(struct mongo_merge *g) MUST_CHECK;

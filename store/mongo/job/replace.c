@@ -43,9 +43,7 @@ static bool rename_report(const struct replace *r, int generation, struct err *e
                               BCON_INT32(r->new.generation));
     bson_t *update =
         BCON_NEW("$set", "{", "name", BCON_UTF8(r->report), "generation", BCON_INT32(generation), "}");
-    bool good = mongo_update_one(r->m->client, MONGO_REPORTS, filter, update, false, &matched, e);
-    bson_destroy(update);
-    bson_destroy(filter);
+    bool good = mongo_change(r->m->client, MONGO_REPORTS, filter, update, false, &matched, e);
     if (!good || matched)
         return good;
     return mongo_find_report(r->m, r->report, generation, &found, e) &&

@@ -11,8 +11,7 @@
  *          R.month: so it reads all that the stamp counts. A batch that comes meanwhile raises the stamp, and
  *          the month is rolled up again. mongo/job/merge.h shows how documents are set.
  * Lease  : one for each report and target, which anybody may take: mongo/doc/version_stamps.h.
- * Pace   : a month or week that is over is rolled up when nothing was written to it for store_roll.quiet_ms,
- *          but at the latest after MONGO_ROLL_WAIT_MS.
+ * Pace   : a month or week that is over waits until it is quiet: mongo/job/waits.h.
  * Cost   : the months of a year that wait are rolled up together: one pass over their documents, and one
  *          update for each document of the year, sent as a batch is. A week takes one pass over each of its
  *          months, one or two; of a distinct count over its days.
@@ -26,8 +25,6 @@
 
 #include "store/jobs.h"
 #include "store/mongo/handle/handle.h"
-
-#define MONGO_ROLL_WAIT_MS (15 * MINUTE_MS)
 
 bool mongo_roll(struct store *st, const struct store_roll *what, struct err *e) MUST_CHECK;
 bool mongo_jobs(struct store *st, job_fn *fn, void *context, struct err *e) MUST_CHECK;

@@ -62,18 +62,17 @@ static bool make_hidden(struct mongo_store *m, const char *name, int generation,
     const struct watermarks none = {0};
     struct report r = m->reports[0]; /* borrowed, but for its name and generation */
     char key[MONGO_NAME_BYTES];
-    bool matched;
     r.generation = generation;
     snprintf(r.name, sizeof r.name, "%s", name);
     mongo_report_key(&r, key);
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(key));
-    bson_t *update =
-        BCON_NEW("$setOnInsert", "{", "name", BCON_UTF8(name), "generation", BCON_INT32(generation),
-                 "definition", BCON_UTF8(r.definition), "v", BCON_INT32(MONGO_SCHEMA), MONGO_DECIMAL,
-                 BCON_BOOL(true), MONGO_DROPPING, BCON_BOOL(true), "}");
+    bson_t *members = mongo_report_members(&r);
+    BSON_APPEND_BOOL(members, MONGO_DROPPING, true);
+    bson_t *update = BCON_NEW("$setOnInsert", BCON_DOCUMENT(members));
+    bson_destroy(members);
     mongo_append_dates(update, "expired", &none, watermarks);
     bson_t document = BSON_INITIALIZER;
-    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, update, true, &matched, e);
+    bool good =
+        mongo_change(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(key)), update, true, NULL, e);
     if (good) {
         bson_destroy(&document);
         good = mongo_read_document(m->client, MONGO_REPORTS, key, &document, e);
@@ -82,8 +81,6 @@ static bool make_hidden(struct mongo_store *m, const char *name, int generation,
         good = err_set(e, EX_CONFIG, "%s has documents of another report as \"%s\": give %s another name",
                        mongo_client_name(m->client), key, name);
     bson_destroy(&document);
-    bson_destroy(update);
-    bson_destroy(filter);
     if (!good)
         return false;
     m->splicing.hidden = generation;
@@ -184,15 +181,10 @@ struct copying {
 
 static bool set_books(struct mongo_store *m, const char *id, bson_t *set, struct err *e)
 {
-    bool matched;
     BSON_APPEND_DATE_TIME(set, "modified", clock_wall_ms(m->store.clock));
     BSON_APPEND_INT32(set, "v", MONGO_SCHEMA);
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(id));
     bson_t *update = BCON_NEW("$set", BCON_DOCUMENT(set), "$setOnInsert", "{", "applied", "{", "}", "}");
-    bool good = mongo_update_one(m->client, MONGO_BOOKS, filter, update, true, &matched, e);
-    bson_destroy(update);
-    bson_destroy(filter);
-    return good;
+    return mongo_change(m->client, MONGO_BOOKS, BCON_NEW("_id", BCON_UTF8(id)), update, true, NULL, e);
 }
 
 /* The books of the report itself have its key as their `_id`. */
@@ -219,9 +211,7 @@ static bool copy_books(struct mongo_store *m, const char *from, struct err *e)
     char path[MONGO_NAME_BYTES + 16];
     snprintf(path, sizeof path, "reports.%s", from);
     bson_t *filter = BCON_NEW(path, "{", "$exists", BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, MONGO_BOOKS, filter, NULL, copy_book, &c, e) && c.good;
-    bson_destroy(filter);
-    return good;
+    return mongo_look(m->client, MONGO_BOOKS, filter, NULL, copy_book, &c, e) && c.good;
 }
 
 static bool put_book(struct mongo_store *m, const struct store_book *b, struct err *e)
@@ -244,11 +234,9 @@ static bool show(struct mongo_store *m, struct err *e)
 {
     bson_t document;
     bool matched;
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(more_of(m)->key));
     bson_t *update = BCON_NEW("$unset", "{", MONGO_DROPPING, BCON_UTF8(""), "}");
-    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, update, false, &matched, e);
-    bson_destroy(update);
-    bson_destroy(filter);
+    bool good = mongo_change(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(more_of(m)->key)), update,
+                             false, &matched, e);
     if (!good || matched)
         return good;
     good = mongo_read_document(m->client, MONGO_REPORTS, more_of(m)->key, &document, e);

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/doc/walk.h"
-#include "store/mongo/job/lease.h"
+#include "store/mongo/wire/command.h"
 
 #include <stdlib.h>
 
@@ -32,12 +32,11 @@ static void add_set(const struct stamping *g, bson_t *set)
     }
 }
 
-/* Writes the $inc of the periods, and the other members. */
+/* Writes the $inc of the periods, and the other members. Destroys the filter. */
 static bool stamp(const struct stamping *g, bson_t *filter, const int64_t *starts, size_t count,
                   struct err *e)
 {
     bson_t update, inc, set;
-    bool matched;
     mongo_stamp_id(g->m, g->t, g->report, &g->m->id);
     BSON_APPEND_UTF8(filter, "_id", g->m->id.ptr);
     bson_init(&update);
@@ -49,9 +48,7 @@ static bool stamp(const struct stamping *g, bson_t *filter, const int64_t *start
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     add_set(g, &set);
     bson_append_document_end(&update, &set);
-    bool good = mongo_update_one(g->m->client, MONGO_JOBS, filter, &update, g->begins, &matched, e);
-    bson_destroy(&update);
-    return good;
+    return mongo_change(g->m->client, MONGO_JOBS, filter, &update, g->begins, NULL, e);
 }
 
 /* Adds the periods that touch the month and [from_ms, to_ms). */
@@ -74,8 +71,11 @@ static bool add_periods(void *context, int64_t month_ms, struct err *e)
 /* Stamps all periods of the range that touch a month with documents. */
 static bool stamp_found(struct stamping *g, bson_t *filter, struct err *e)
 {
-    bool good = mongo_each_month(g->m, g->report, g->from_ms, g->to_ms, add_periods, g, e) &&
-                stamp(g, filter, g->found.starts, g->found.count, e);
+    bool good = mongo_each_month(g->m, g->report, g->from_ms, g->to_ms, add_periods, g, e);
+    if (good)
+        good = stamp(g, filter, g->found.starts, g->found.count, e);
+    else
+        bson_destroy(filter);
     free(g->found.starts);
     return good;
 }
@@ -84,87 +84,12 @@ bool mongo_begin_stamps(struct mongo_store *m, const struct mongo_target *t, siz
                         enum weekday first, struct err *e)
 {
     struct stamping g = {m, t, report, first, true, .to_ms = CIVIL_END_MS};
-    bson_t filter, none;
-    bson_init(&filter);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "since", &none);
-    BSON_APPEND_BOOL(&none, "$exists", false);
-    bson_append_document_end(&filter, &none);
-    bool good = stamp_found(&g, &filter, e);
-    bson_destroy(&filter);
-    return good;
+    return stamp_found(&g, BCON_NEW("since", "{", "$exists", BCON_BOOL(false), "}"), e);
 }
 
 bool mongo_stamp_again(struct mongo_store *m, const struct mongo_target *t, size_t report, enum weekday first,
                        int64_t from_ms, int64_t to_ms, struct err *e)
 {
     struct stamping g = {m, t, report, first, false, from_ms, to_ms, {.count = 0}};
-    bson_t filter = BSON_INITIALIZER;
-    bool good = stamp_found(&g, &filter, e);
-    bson_destroy(&filter);
-    return good;
-}
-
-/* ---- the lease */
-
-bool mongo_take_lease(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
-                      bool *taken, struct mongo_version_stamps *stamps, struct err *e)
-{
-    bson_t after;
-    mongo_stamp_id(m, t, report, &m->id);
-    bool good = mongo_lease_take(m, m->id.ptr, fence, taken, &after, e);
-    mongo_take_stamps(t, &after, stamps);
-    bson_destroy(&after);
-    return good;
-}
-
-bool mongo_keep_lease(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
-                      bool *held, struct err *e)
-{
-    mongo_stamp_id(m, t, report, &m->id);
-    return mongo_lease_keep(m, m->id.ptr, fence, held, e);
-}
-
-bool mongo_give_lease(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
-                      struct err *e)
-{
-    mongo_stamp_id(m, t, report, &m->id);
-    return mongo_lease_give(m, m->id.ptr, fence, e);
-}
-
-bool mongo_stamp_rolled(struct mongo_store *m, const struct mongo_target *t, size_t report, int64_t fence,
-                        const struct mongo_version_stamp *stamps, size_t count, bool *held, struct err *e)
-{
-    char path[MONGO_STAMP_BYTES];
-    bson_t set = BSON_INITIALIZER;
-    for (size_t i = 0; i < count; i++)
-        BSON_APPEND_INT64(&set, mongo_stamp_path("rolled", t, stamps[i].start_ms, path), stamps[i].written);
-    mongo_stamp_id(m, t, report, &m->id);
-    bool good = mongo_lease_set(m, m->id.ptr, fence, &set, held, e);
-    bson_destroy(&set);
-    return good;
-}
-
-static bool set_weeks(struct mongo_store *m, size_t report, int64_t fence, const bson_t *set, bool *held,
-                      struct err *e)
-{
-    mongo_stamp_id(m, &mongo_targets[MONGO_WEEKS], report, &m->id);
-    return mongo_lease_set(m, m->id.ptr, fence, set, held, e);
-}
-
-bool mongo_stamp_start(struct mongo_store *m, size_t report, int64_t fence, enum weekday first, bool *held,
-                       struct err *e)
-{
-    bson_t *set =
-        BCON_NEW("start", BCON_UTF8(civil_weekdays[first]), "stale", BCON_BOOL(true), "rolled", "{", "}");
-    bool good = set_weeks(m, report, fence, set, held, e);
-    bson_destroy(set);
-    return good;
-}
-
-bool mongo_stamp_fresh(struct mongo_store *m, size_t report, int64_t fence, bool *held, struct err *e)
-{
-    bson_t *set = BCON_NEW("stale", BCON_BOOL(false));
-    bool good = set_weeks(m, report, fence, set, held, e);
-    bson_destroy(set);
-    return good;
+    return stamp_found(&g, bson_new(), e);
 }

@@ -5,22 +5,19 @@
 #include "store/mongo/doc/top.h"
 #include "store/mongo/doc/walk.h"
 #include "store/mongo/doc/watermarks.h"
+#include "store/mongo/wire/command.h"
 
 /* Raises the stamp of a ranking as a batch does, except for `applied`. */
 static bool mark_again(struct mongo_store *m, const char *collection, enum span span, int64_t start_ms,
                        struct err *e)
 {
     char id[MONGO_TOP_ID_BYTES];
-    bool matched;
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(mongo_top_id(span, start_ms, id)), "metadata.date",
                               BCON_DATE_TIME(start_ms));
     bson_t *update = BCON_NEW("$inc", "{", "written", BCON_INT64(1), "}", "$set", "{", "waiting",
                               BCON_BOOL(true), "modified", BCON_DATE_TIME(clock_wall_ms(m->store.clock)), "v",
                               BCON_INT32(MONGO_SCHEMA), "}", "$setOnInsert", "{", "applied", "{", "}", "}");
-    bool good = mongo_update_one(m->client, collection, filter, update, true, &matched, e);
-    bson_destroy(update);
-    bson_destroy(filter);
-    return good;
+    return mongo_change(m->client, collection, filter, update, true, NULL, e);
 }
 
 struct again {
@@ -53,17 +50,14 @@ static bool mark_kept(const struct again *a, enum span span, struct err *e)
 {
     char name[MONGO_NAME_BYTES], from[MONGO_TOP_ID_BYTES], to[MONGO_TOP_ID_BYTES];
     const char *collection = mongo_collection(a->m, a->report, MONGO_TOP, name);
-    int64_t gone_ms = a->gone.before_ms[span], count;
+    int64_t gone_ms = a->gone.before_ms[span];
     mongo_top_id(span, a->from_ms > gone_ms ? a->from_ms : gone_ms, from);
     mongo_top_id(span, a->to_ms - 1, to);
-    bson_t *command =
-        BCON_NEW("update", BCON_UTF8(collection), "updates", "[", "{", "q", "{", "_id", "{", "$gte",
-                 BCON_UTF8(from), "$lte", BCON_UTF8(to), "}", "ranked", "{", "$exists", BCON_BOOL(true), "}",
-                 "}", "u", "{", "$inc", "{", "written", BCON_INT64(1), "}", "$set", "{", "waiting",
-                 BCON_BOOL(true), "}", "}", "multi", BCON_BOOL(true), "}", "]");
-    bool good = mongo_write_many(a->m->client, command, collection, &count, e);
-    bson_destroy(command);
-    return good;
+    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lte", BCON_UTF8(to), "}", "ranked", "{",
+                              "$exists", BCON_BOOL(true), "}");
+    bson_t *update =
+        BCON_NEW("$inc", "{", "written", BCON_INT64(1), "}", "$set", "{", "waiting", BCON_BOOL(true), "}");
+    return mongo_change_all(a->m->client, collection, filter, update, NULL, e);
 }
 
 /* Only periods with documents or rankings are ranked again. */

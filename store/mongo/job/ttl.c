@@ -6,18 +6,18 @@
 #include "store/common/watermarks.h"
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/doc/watermarks.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/index.h"
 
 #include <stdio.h>
 #include <time.h>
 
-#define CODE_NAMESPACE_NOT_FOUND 26
-#define CODE_INDEX_NOT_FOUND     27
-#define TRIES                    5 /* tries to make an index while others drop it */
-#define AGAIN_MS                 100
-#define KEY                      "metadata.date"
-#define DESCENDING               (-1) /* a report without dimensions already has the ascending index */
+#define CODE_INDEX_NOT_FOUND 27
+#define TRIES                5 /* tries to make an index while others drop it */
+#define AGAIN_MS             100
+#define KEY                  "metadata.date"
+#define DESCENDING           (-1) /* a report without dimensions already has the ascending index */
 
 /* ---- what is wanted */
 
@@ -94,13 +94,9 @@ static bool has_any(const int64_t age_ms[SPAN_COUNT])
 bool mongo_ttl_read_clock(struct mongo_store *m, int64_t *now_ms, struct err *e)
 {
     bson_t reply;
-    bson_iter_t it;
-    bson_t *command = BCON_NEW("hello", BCON_INT32(1));
-    bool good = mongo_read(m->client, command, &reply, e);
-    bool tells = good && bson_iter_init_find(&it, &reply, "localTime") && BSON_ITER_HOLDS_DATE_TIME(&it);
-    *now_ms = tells ? bson_iter_date_time(&it) : clock_wall_ms(m->store.clock);
+    bool good = mongo_ask(m->client, BCON_NEW("hello", BCON_INT32(1)), &reply, e);
+    *now_ms = mongo_number_at(&reply, "localTime", clock_wall_ms(m->store.clock));
     bson_destroy(&reply);
-    bson_destroy(command);
     return good;
 }
 
@@ -112,7 +108,7 @@ static bool note_change(struct mongo_store *m, size_t report, struct err *e)
     bool matched;
     if (!mongo_ttl_read_clock(m, &now_ms, e))
         return false;
-    bson_t update = BSON_INITIALIZER, min = BSON_INITIALIZER, set;
+    bson_t update = BSON_INITIALIZER, min = BSON_INITIALIZER;
     find_ages(m, report, age_ms);
     for (int s = 0; s < SPAN_COUNT; s++) {
         char path[32];
@@ -122,13 +118,9 @@ static bool note_change(struct mongo_store *m, size_t report, struct err *e)
     }
     if (!bson_empty(&min)) /* servers refuse an empty $min */
         BSON_APPEND_DOCUMENT(&update, "$min", &min);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
-    BSON_APPEND_DATE_TIME(&set, "ttl.since", now_ms);
-    bson_append_document_end(&update, &set);
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->more[report].key));
-    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, false, &matched, e);
-    bson_destroy(filter);
-    bson_destroy(&update);
+    BCON_APPEND(&update, "$set", "{", "ttl.since", BCON_DATE_TIME(now_ms), "}");
+    bool good = mongo_change(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(m->more[report].key)),
+                             &update, false, &matched, e);
     bson_destroy(&min);
     return good && (matched || err_set(e, EX_DATAERR, "%s: report %s is not in `reports` any more",
                                        mongo_client_name(m->client), m->reports[report].name));
@@ -136,39 +128,26 @@ static bool note_change(struct mongo_store *m, size_t report, struct err *e)
 
 /* ---- indexes */
 
-/* Reads the TTL of one index in a list. False: it has another name. */
-static bool see_index(const bson_iter_t *index, int64_t *ttl_s)
+/* Reads the TTL of an index of our name. */
+static bool see_index(void *context, const bson_t *index)
 {
-    bson_iter_t at, key;
-    if (!bson_iter_recurse(index, &at) || !bson_iter_find(&at, "name") || !BSON_ITER_HOLDS_UTF8(&at) ||
-        strcmp(bson_iter_utf8(&at, NULL), MONGO_INDEX_TTL) != 0)
-        return false;
-    bool is_ours = bson_iter_recurse(index, &at) && bson_iter_find(&at, "key") &&
-                   bson_iter_recurse(&at, &key) && bson_iter_next(&key) &&
-                   strcmp(bson_iter_key(&key), KEY) == 0 && bson_iter_as_int64(&key) == DESCENDING &&
-                   !bson_iter_next(&key) && bson_iter_recurse(index, &at) &&
-                   !bson_iter_find(&at, "partialFilterExpression");
-    bool has_ttl = is_ours && bson_iter_recurse(index, &at) && bson_iter_find(&at, "expireAfterSeconds");
-    *ttl_s = has_ttl ? bson_iter_as_int64(&at) : 0;
-    return true;
+    int64_t *ttl_s = context;
+    bson_iter_t it, key;
+    if (strcmp(mongo_text_at(index, "name"), MONGO_INDEX_TTL) != 0)
+        return true;
+    bool is_ours = bson_iter_init_find(&it, index, "key") && bson_iter_recurse(&it, &key) &&
+                   bson_iter_next(&key) && strcmp(bson_iter_key(&key), KEY) == 0 &&
+                   bson_iter_as_int64(&key) == DESCENDING && !bson_iter_next(&key) &&
+                   !bson_has_field(index, "partialFilterExpression");
+    *ttl_s = is_ours ? mongo_number_at(index, "expireAfterSeconds", 0) : 0;
+    return false;
 }
 
 bool mongo_ttl_find(struct mongo_store *m, const char *collection, int64_t *ttl_s, struct err *e)
 {
-    bson_t reply;
-    bson_iter_t batch, at;
-    bool found = false;
-    bson_t *command = BCON_NEW("listIndexes", BCON_UTF8(collection));
-    bool good = mongo_read(m->client, command, &reply, e);
     *ttl_s = -1;
-    if (good && mongo_find_member(&reply, "cursor.firstBatch", &batch) && bson_iter_recurse(&batch, &at)) {
-        while (!found && bson_iter_next(&at))
-            found = see_index(&at, ttl_s);
-    }
-    good = good || mongo_number_at(&reply, "code", 0) == CODE_NAMESPACE_NOT_FOUND;
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
+    return mongo_list(m->client, NULL, BCON_NEW("listIndexes", BCON_UTF8(collection)), MONGO_BATCH, see_index,
+                      ttl_s, e);
 }
 
 static bool refuse(const struct mongo_store *m, const char *collection, const char *why, struct err *e)
@@ -187,7 +166,7 @@ static bool drop(struct mongo_store *m, const char *collection, struct err *e)
     int64_t code = good ? 0 : mongo_number_at(&reply, "code", 0);
     bson_destroy(&reply);
     bson_destroy(command);
-    return good || code == CODE_NAMESPACE_NOT_FOUND || code == CODE_INDEX_NOT_FOUND;
+    return good || code == MONGO_NAMESPACE_NOT_FOUND || code == CODE_INDEX_NOT_FOUND;
 }
 
 /* Makes the index. False: it is refused. If it succeeds, *e is the error for an index that is then not
@@ -345,14 +324,11 @@ static bool settle(struct mongo_store *m, size_t report, const struct mongo_ttl 
     const struct watermarks none = {0};
     struct watermarks watermarks = none;
     bson_t update = BSON_INITIALIZER;
-    bool matched;
     (void)store_move_watermarks(&m->store, &m->reports[report], more->ttl.age_ms, now_ms, &watermarks);
     mongo_append_dates(&update, "expired", &none, &watermarks);
     append_ttl(&update, wanted);
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key), "ttl.since", BCON_DATE_TIME(more->ttl.since_ms));
-    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, &update, false, &matched, e);
-    bson_destroy(filter);
-    bson_destroy(&update);
+    bool good = mongo_change(m->client, MONGO_REPORTS, filter, &update, false, NULL, e);
     failpoint(FAILPOINT_TTL_SETTLED);
     return good;
 }

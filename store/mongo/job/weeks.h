@@ -10,16 +10,6 @@
 
 #include "store/mongo/job/lease.h"
 
-struct mongo_clearing {
-    struct mongo_store *m;
-    size_t report;
-    int64_t fence; /* fence of the lease */
-    enum weekday first;
-    bool is_new; /* the stamps do not have the new day yet */
-    mongo_goes_on_fn *goes_on;
-    void *context;
-    bool held; /* result; false: another holds the lease, and resumes the job */
-};
-
-/* If `goes_on` returned false: false, with *e as goes_on() left it. */
-bool mongo_clear_weeks(struct mongo_clearing *c, struct err *e) MUST_CHECK;
+/* Weeks begin on job->what->week_start. `is_new`: the stamps do not have that day yet. Fails as
+ * mongo/job/lease.h says. */
+bool mongo_clear_weeks(struct mongo_job *job, bool is_new) MUST_CHECK;

@@ -1,19 +1,15 @@
 #include "store/mongo/live/applied.h"
 
 #include "store/mongo/ledger/ledger.h"
+#include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
-/* The number of "w17"; MONGO_SLOTS: it is no slot. */
-static size_t slot_number(const char *name)
+size_t mongo_slot_number(const char *name)
 {
-    char *end, again[MONGO_SLOT_BYTES + 16];
-    if (name[0] != 'w')
-        return MONGO_SLOTS;
-    const unsigned long number = strtoul(name + 1, &end, 10);
-    snprintf(again, sizeof again, "w%lu", number);
-    return number < MONGO_SLOTS && strcmp(again, name) == 0 ? (size_t)number : MONGO_SLOTS;
+    size_t number;
+    return name[0] == 'w' && mongo_name_is_number(name + 1, MONGO_SLOTS, &number) ? number : MONGO_SLOTS;
 }
 
 void mongo_applied_add(struct mongo_applied *a, const bson_t *document)
@@ -23,7 +19,7 @@ void mongo_applied_add(struct mongo_applied *a, const bson_t *document)
         !bson_iter_recurse(&it, &of))
         return;
     while (bson_iter_next(&of)) {
-        const size_t slot = slot_number(bson_iter_key(&of));
+        const size_t slot = mongo_slot_number(bson_iter_key(&of));
         const int64_t number = bson_iter_as_int64(&of);
         if (slot == MONGO_SLOTS)
             a->is_odd = true;
@@ -48,12 +44,9 @@ static bool see_ledger(void *context, const bson_t *ledger)
 
 bool mongo_applied_done(struct mongo_applied *a, struct mongo_store *m, struct err *e)
 {
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(MONGO_LEDGER));
     bson_t *options = BCON_NEW("projection", "{", "writers", BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, MONGO_LEDGER, filter, options, see_ledger, a, e);
-    bson_destroy(options);
-    bson_destroy(filter);
-    return good;
+    return mongo_look(m->client, MONGO_LEDGER, BCON_NEW("_id", BCON_UTF8(MONGO_LEDGER)), options, see_ledger,
+                      a, e);
 }
 
 bool mongo_applied_covers(const struct mongo_applied *a, const struct mongo_applied *b)

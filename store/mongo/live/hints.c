@@ -5,6 +5,7 @@
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/series.h"
 #include "store/mongo/doc/top.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
@@ -91,9 +92,7 @@ static bool see_ranking(void *context, const bson_t *document)
             !bson_iter_find(&metadata, "metadata") ||
             !mongo_key_of(g->m, g->report, &metadata, &g->key, &is_other) || is_other)
             continue;
-        struct mongo_names *names = &g->m->more[g->report].names;
-        const uint32_t series = mongo_names_add(names, text_slice(&g->key));
-        mongo_names_at(names, series)->is_stored = true;
+        const uint32_t series = mongo_name_stored(g->m, g->report, text_slice(&g->key));
         h->listed = xgrow(h->listed, &h->listed_capacity, h->listed_count + 1, sizeof *h->listed);
         h->listed[h->listed_count++] = series;
     }
@@ -133,12 +132,10 @@ bool mongo_hints_read(struct mongo_store *m, size_t report, size_t measure, stru
     write_filter(m, &filter);
     bson_t *options = BCON_NEW("projection", "{", g.path, BCON_BOOL(true), "}");
     g.hints->listed_count = 0;
-    bool good = mongo_find(m->client, mongo_collection(m, report, MONGO_TOP, collection), &filter, options,
+    bool good = mongo_look(m->client, mongo_collection(m, report, MONGO_TOP, collection), &filter, options,
                            see_ranking, &g, e);
     g.hints->asked_ms = good ? now_ms : 0;
     sort_hints(&m->more[report], g.hints);
-    bson_destroy(options);
-    bson_destroy(&filter);
     text_fini(&g.key);
     return good;
 }

@@ -11,6 +11,7 @@
 #include "store/mongo/live/groups.h"
 #include "store/mongo/live/hints.h"
 #include "store/mongo/live/minutes.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
@@ -59,10 +60,9 @@ static void read_sums(struct live *l, const bson_iter_t *sums)
     if (!BSON_ITER_HOLDS_DOCUMENT(sums) || !bson_iter_recurse(sums, &at))
         return;
     while (bson_iter_next(&at)) {
-        char *end;
-        const unsigned long group = strtoul(bson_iter_key(&at), &end, 10);
+        size_t group;
         const int64_t sum = bson_iter_as_int64(&at);
-        if (*end != '\0' || group >= MONGO_GROUPS || sum < 0 || sum > SUM_MAX) {
+        if (!mongo_name_is_number(bson_iter_key(&at), MONGO_GROUPS, &group) || sum < 0 || sum > SUM_MAX) {
             l->is_whole = false;
             return;
         }
@@ -96,10 +96,7 @@ static bool read_period(struct live *l, struct err *e)
     l->is_whole = false;
     memset(l->sums, 0, sizeof l->sums);
     l->has = (struct mongo_applied){0};
-    bool good = mongo_find(l->m->client, l->top, filter, options, see_period, l, e);
-    bson_destroy(options);
-    bson_destroy(filter);
-    return good;
+    return mongo_look(l->m->client, l->top, filter, options, see_period, l, e);
 }
 
 /* ---- documents of series */
@@ -142,10 +139,7 @@ static bool read_documents(struct live *l, const uint32_t *series, size_t count,
     mongo_ids_end(&ids, &filter);
     bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(false), "metadata", BCON_BOOL(true),
                                "applied", BCON_BOOL(true), l->value_path, BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, l->documents, &filter, options, see_document, l, e);
-    bson_destroy(options);
-    bson_destroy(&filter);
-    return good;
+    return mongo_look(m->client, l->documents, &filter, options, see_document, l, e);
 }
 
 /* ---- which of them */
@@ -351,11 +345,9 @@ static bool rank_open(struct mongo_store *m, const struct store_top *what, top_f
 static bool is_rankable(const struct mongo_store *m, const struct store_top *what)
 {
     const struct report *r = &m->reports[what->report];
-    size_t i = 0;
-    while (i < MONGO_TOP_SPANS && mongo_top_spans[i] != what->span)
-        i++;
-    return i < MONGO_TOP_SPANS && mongo_top_is_cached(r) && mongo_is_stamped(&m->more[what->report]) &&
-           mongo_live_sums(&r->measures[what->measure]) && what->limit > 0 && what->limit <= LIMIT_MAX &&
+    return mongo_top_has_span(what->span) && mongo_top_is_cached(r) &&
+           mongo_is_stamped(&m->more[what->report]) && mongo_live_sums(&r->measures[what->measure]) &&
+           what->limit > 0 && what->limit <= LIMIT_MAX &&
            span_next(what->span, what->from_ms) == what->to_ms &&
            mongo_is_open(what->span, what->from_ms, clock_wall_ms(m->store.clock));
 }

@@ -3,10 +3,10 @@
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/top.h"
 #include "store/mongo/live/groups.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 struct minutes {
     const struct store_top *what;
@@ -17,17 +17,22 @@ struct minutes {
     bool is_whole;
 };
 
-/* Adds the minutes of an hour that are in the range. */
-static void add_minutes(struct minutes *s, int64_t hour_ms, const bson_iter_t *totals)
+/* Adds the minutes of an hour that are in the range. False: another program changed the document. */
+static bool add_minutes(struct minutes *s, int64_t hour_ms, const bson_iter_t *totals)
 {
     bson_iter_t at;
     if (!BSON_ITER_HOLDS_DOCUMENT(totals) || !bson_iter_recurse(totals, &at))
-        return;
+        return false;
     while (bson_iter_next(&at)) {
-        const int64_t minute_ms = hour_ms + strtol(bson_iter_key(&at), NULL, 10) * MINUTE_MS;
+        size_t minute;
+        if (!mongo_name_is_number(bson_iter_key(&at), HOUR_MS / MINUTE_MS, &minute) ||
+            !BSON_ITER_HOLDS_INT64(&at) || bson_iter_int64(&at) < 0)
+            return false;
+        const int64_t minute_ms = hour_ms + (int64_t)minute * MINUTE_MS;
         if (minute_ms >= s->what->from_ms && minute_ms < s->what->to_ms)
-            s->total = value_add(s->total, bson_iter_as_int64(&at));
+            s->total = value_add(s->total, bson_iter_int64(&at));
     }
+    return true;
 }
 
 static bool see_hour(void *context, const bson_t *document)
@@ -42,7 +47,7 @@ static bool see_hour(void *context, const bson_t *document)
                   mongo_date_of(document, &hour_ms);
     s->hours += s->is_whole;
     if (s->is_whole && mongo_find_member(document, s->path, &totals))
-        add_minutes(s, hour_ms, &totals);
+        s->is_whole = add_minutes(s, hour_ms, &totals);
     return s->is_whole;
 }
 
@@ -58,11 +63,9 @@ static bool read_hours(struct mongo_store *m, struct minutes *s, struct err *e)
     bson_t *options =
         BCON_NEW("projection", "{", "written", BCON_BOOL(true), "metadata.date", BCON_BOOL(true),
                  "minutes.batches", BCON_BOOL(true), s->path, BCON_BOOL(true), "}");
-    bool good = mongo_find(m->client, mongo_collection(m, what->report, MONGO_TOP, collection), filter,
+    bool good = mongo_look(m->client, mongo_collection(m, what->report, MONGO_TOP, collection), filter,
                            options, see_hour, s, e);
     s->is_whole = s->is_whole && s->hours == (last_ms - first_ms) / HOUR_MS + 1;
-    bson_destroy(options);
-    bson_destroy(filter);
     return good;
 }
 

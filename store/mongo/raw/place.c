@@ -7,16 +7,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/index.h"
 
 #include <stdlib.h>
 
-#define CODE_BAD_VALUE           2
-#define CODE_NAMESPACE_NOT_FOUND 26
-#define CODE_NAMESPACE_EXISTS    48
-#define CODE_UNSATISFIABLE       100
-#define LIST_MAX                 100000 /* names in one reply */
+#define CODE_BAD_VALUE     2
+#define CODE_UNSATISFIABLE 100
 
 void mongo_raw_concern(const struct raw *r, const struct mongo_client *client, bson_t *concern)
 {
@@ -78,17 +76,6 @@ static int64_t period_of(const struct mongo_store *m, const struct raw *r, const
 
 /* ---- making */
 
-static bool run_command(struct mongo_store *m, const char *database, bson_t *command, int64_t harmless,
-                        struct err *e)
-{
-    bson_t reply;
-    bool good = mongo_write_in(m->client, database, command, NULL, &reply, e) ||
-                mongo_number_at(&reply, "code", 0) == harmless;
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
-}
-
 static bool refuse_growth(const struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
                           const char *what, struct err *e)
 {
@@ -112,27 +99,37 @@ static bool fail_growth(const struct mongo_store *m, const struct raw *r, const 
     return refuse_growth(m, r, place, text, e);
 }
 
-/* Is the first collection in a reply of listCollections capped? */
-static bool is_capped(const struct raw *r, const bson_t *reply)
+/* What a server made. */
+struct growth {
+    const struct raw *r;
+    bool is_good;
+};
+
+static bool see_collection(void *context, const bson_t *listed)
 {
-    bson_iter_t capped;
-    (void)r;
-    return mongo_find_member(reply, "cursor.firstBatch.0.options.capped", &capped) &&
-           bson_iter_as_bool(&capped);
+    struct growth *g = context;
+    g->is_good = mongo_number_at(listed, "options.capped", 0) != 0;
+    return false;
 }
 
-/* Checks by the reply to `command`, which is destroyed, what was made: a server may make another kind of
- * collection or index without an error. */
-static bool check_growth(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
-                         bson_t *command, bool (*is_good)(const struct raw *, const bson_t *),
-                         const char *otherwise, struct err *e)
+/* Is it a TTL index of this time? */
+static bool see_index(void *context, const bson_t *index)
 {
-    bson_t reply;
-    bool good = mongo_read_in(m->client, place->database, command, &reply, e) &&
-                (is_good(r, &reply) || refuse_growth(m, r, place, otherwise, e));
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
+    struct growth *g = context;
+    bson_iter_t time;
+    g->is_good = mongo_number_at(index, "expireAfterSeconds", -1) == g->r->limit / SECOND_MS &&
+                 mongo_find_member(index, "key.time", &time);
+    return !g->is_good;
+}
+
+/* Checks by the list that `command` reads what was made: a server may make another kind of collection or
+ * index without an error. */
+static bool check_growth(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
+                         bson_t *command, mongo_document_fn *see, const char *otherwise, struct err *e)
+{
+    struct growth g = {r, false};
+    return mongo_list(m->client, place->database, command, MONGO_BATCH, see, &g, e) &&
+           (g.is_good || refuse_growth(m, r, place, otherwise, e));
 }
 
 static bool make_capped(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
@@ -140,30 +137,15 @@ static bool make_capped(struct mongo_store *m, const struct raw *r, const struct
 {
     bson_t *command = BCON_NEW("create", BCON_UTF8(place->collection), "capped", BCON_BOOL(true), "size",
                                BCON_INT64(r->limit));
-    if (!run_command(m, place->database, command, CODE_NAMESPACE_EXISTS, e))
+    if (!mongo_run(m->client, place->database, command, MONGO_NAMESPACE_EXISTS, e))
         return fail_growth(m, r, place, "cannot be made as a capped collection", e);
     command =
         BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name", BCON_UTF8(place->collection), "}");
     return check_growth(
-        m, r, place, command, is_capped,
+        m, r, place, command, see_collection,
         "is no capped collection: a server that makes none needs another raw_growth, a "
         "collection that was there before another name (db.getCollection().renameCollection())",
         e);
-}
-
-/* Is there a TTL index of this time in a reply of listIndexes? */
-static bool has_ttl(const struct raw *r, const bson_t *reply)
-{
-    bson_iter_t batch, at, found, key;
-    if (!mongo_find_member(reply, "cursor.firstBatch", &batch) || !bson_iter_recurse(&batch, &at))
-        return false;
-    while (bson_iter_next(&at)) {
-        if (bson_iter_recurse(&at, &found) && bson_iter_find(&found, "expireAfterSeconds") &&
-            bson_iter_as_int64(&found) == r->limit / SECOND_MS && bson_iter_recurse(&at, &key) &&
-            bson_iter_find_descendant(&key, "key.time", &key))
-            return true;
-    }
-    return false;
 }
 
 static bool make_index(struct mongo_store *m, const struct raw *r, const struct mongo_place *place,
@@ -176,7 +158,7 @@ static bool make_index(struct mongo_store *m, const struct raw *r, const struct 
     if (!mongo_create_index(m->client, &wanted, &state, e))
         return index->ttl_s > 0 ? fail_growth(m, r, place, "cannot have a TTL index", e) : false;
     if (index->ttl_s > 0)
-        return check_growth(m, r, place, BCON_NEW("listIndexes", BCON_UTF8(place->collection)), has_ttl,
+        return check_growth(m, r, place, BCON_NEW("listIndexes", BCON_UTF8(place->collection)), see_index,
                             "has no index {time: 1} that expires documents after this time: drop the "
                             "index tallyd_time, or choose another raw_growth",
                             e);
@@ -275,7 +257,7 @@ static bool drop(const struct look *l, int64_t period_ms, struct err *e)
     bool is_database = l->raw->of->growth == RAW_DATABASE_PER_MONTH;
     bson_t *command =
         is_database ? BCON_NEW("dropDatabase", BCON_INT32(1)) : BCON_NEW("drop", BCON_UTF8(place.collection));
-    if (!run_command(l->m, place.database, command, CODE_NAMESPACE_NOT_FOUND, e))
+    if (!mongo_run(l->m->client, place.database, command, MONGO_NAMESPACE_NOT_FOUND, e))
         return false;
     log_info("raw_dropped", "source=%s %s=%s", l->raw->of->source, is_database ? "database" : "collection",
              is_database ? place.database : place.collection);
@@ -283,38 +265,28 @@ static bool drop(const struct look *l, int64_t period_ms, struct err *e)
     return true;
 }
 
-/* Collects the periods of the names in a reply. */
-static void take_names(struct look *l, const bson_t *reply, const char *member)
+/* Collects the period of a collection or database. */
+static bool take_name(void *context, const bson_t *listed)
 {
-    bson_iter_t list, at, name;
-    if (!mongo_find_member(reply, member, &list) || !bson_iter_recurse(&list, &at))
-        return;
-    while (bson_iter_next(&at)) {
-        if (!bson_iter_recurse(&at, &name) || !bson_iter_find(&name, "name") || !BSON_ITER_HOLDS_UTF8(&name))
-            continue;
-        int64_t period_ms = period_of(l->m, l->raw->of, bson_iter_utf8(&name, NULL));
-        if (period_ms < 0)
-            continue;
-        l->periods = xgrow(l->periods, &l->capacity, l->count + 1, sizeof *l->periods);
-        l->periods[l->count++] = period_ms;
-    }
+    struct look *l = context;
+    int64_t period_ms = period_of(l->m, l->raw->of, mongo_text_at(listed, "name"));
+    if (period_ms < 0)
+        return true;
+    l->periods = xgrow(l->periods, &l->capacity, l->count + 1, sizeof *l->periods);
+    l->periods[l->count++] = period_ms;
+    return true;
 }
 
 static bool list_periods(struct look *l, struct err *e)
 {
     bool is_database = l->raw->of->growth == RAW_DATABASE_PER_MONTH;
-    bson_t reply;
     bson_t *command = is_database ? BCON_NEW("listDatabases", BCON_INT32(1), "nameOnly", BCON_BOOL(true))
                                   : BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true),
-                                             "cursor", "{", "batchSize", BCON_INT32(LIST_MAX), "}");
-    bool good = mongo_read_in(l->m->client, is_database ? "admin" : mongo_client_database(l->m->client),
-                              command, &reply, e);
-    if (good)
-        take_names(l, &reply, is_database ? "databases" : "cursor.firstBatch");
+                                             "cursor", "{", "batchSize", BCON_INT32(MONGO_LIST_MAX), "}");
+    bool good = mongo_list(l->m->client, is_database ? "admin" : NULL, command,
+                           is_database ? "databases" : MONGO_BATCH, take_name, l, e);
     if (l->count > 0)
         qsort(l->periods, l->count, sizeof *l->periods, order_int64s);
-    bson_destroy(&reply);
-    bson_destroy(command);
     return good;
 }
 
@@ -404,20 +376,19 @@ static bool check_concern(struct mongo_store *m, const struct raw *r, struct err
 static bool check_silence(struct mongo_store *m, const struct raw *r, struct err *e)
 {
     bson_t reply;
-    bson_iter_t version;
     struct mongo_place place;
     struct mongo_client *client = mongo_client_open(m->uri, true, 0, e);
     if (client == NULL)
         return false;
     mongo_raw_place(m, r, 0, &place);
     bson_t *nothing = delete_nothing(&place);
-    bson_t *concern = BCON_NEW("w", BCON_INT32(0)), *question = BCON_NEW("buildInfo", BCON_INT32(1));
+    bson_t *concern = BCON_NEW("w", BCON_INT32(0));
     bool good = mongo_write_in(client, place.database, nothing, concern, &reply, e);
     bson_destroy(&reply);
     if (good) {
         good =
-            mongo_read(client, question, &reply, e) &&
-            (bson_iter_init_find(&version, &reply, "version") ||
+            mongo_ask(client, BCON_NEW("buildInfo", BCON_INT32(1)), &reply, e) &&
+            (bson_has_field(&reply, "version") ||
              err_set(e, EX_CONFIG,
                      "found sources.%s.raw_w: 0, but %s answers what asks for no reply: expected 1 or more",
                      r->source, mongo_client_name(m->client)));
@@ -425,7 +396,6 @@ static bool check_silence(struct mongo_store *m, const struct raw *r, struct err
     }
     bson_destroy(nothing);
     bson_destroy(concern);
-    bson_destroy(question);
     mongo_client_close(client);
     return good;
 }

@@ -1,5 +1,7 @@
 #include "store/mongo/send/batches.h"
 
+#include "store/mongo/wire/command.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -7,6 +9,16 @@ void mongo_batch_id(char buf[MONGO_BATCH_BYTES], const struct mongo_open *o, con
 {
     snprintf(buf, MONGO_BATCH_BYTES, "%s/%016" PRIx64 "/%016" PRIx64 "%s", o->slot, (uint64_t)o->inc,
              (uint64_t)o->seq, part);
+}
+
+bool mongo_parse_batch_id(const char *id, struct mongo_open *o, unsigned *part)
+{
+    uint64_t inc, seq;
+    *o = (struct mongo_open){.prev = -1};
+    bool is = sscanf(id, "%7[^/]/%" SCNx64 "/%" SCNx64 "/%x", o->slot, &inc, &seq, part) == 4;
+    o->inc = is ? (int64_t)inc : 0;
+    o->seq = is ? (int64_t)seq : 0;
+    return is;
 }
 
 static bool insert_part(struct mongo_store *m, const char *id, int64_t prev, struct slice data, struct err *e)
@@ -59,11 +71,8 @@ bool mongo_read_log(struct mongo_store *m, const struct mongo_open *o, struct te
     mongo_batch_id(from, o, "/");
     mongo_batch_id(to, o, "0"); /* sorts behind "/" */
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
-    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
-    bool good = mongo_find(m->client, MONGO_BATCHES, filter, options, take_part, packed, e);
-    bson_destroy(filter);
-    bson_destroy(options);
-    return good;
+    return mongo_look(m->client, MONGO_BATCHES, filter, BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}"),
+                      take_part, packed, e);
 }
 
 bool mongo_delete_logs(struct mongo_store *m, const struct mongo_open *last, struct err *e)

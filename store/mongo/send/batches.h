@@ -12,6 +12,8 @@
 /* The `_id` of a log: "w0/0000000000000001/000000000000002a", and `part`. */
 #define MONGO_BATCH_BYTES 64
 void mongo_batch_id(char buf[MONGO_BATCH_BYTES], const struct mongo_open *o, const char *part);
+/* Reads the `_id` of a part of a log; false: it is another name. */
+bool mongo_parse_batch_id(const char *id, struct mongo_open *o, unsigned *part);
 bool mongo_insert_log(struct mongo_store *m, const struct mongo_open *o, struct slice packed,
                       struct err *e) MUST_CHECK;
 /* Reads the log of an open batch; it is shorter if parts of it are gone. */

@@ -2,6 +2,7 @@
 
 #include "base/library.h"
 #include "base/mem.h"
+#include "store/mongo/wire/field.h"
 
 #include <errno.h>
 #include <mongoc/mongoc.h>
@@ -345,16 +346,13 @@ void mongo_client_close(struct mongo_client *c)
 
 static size_t limit_of(const bson_t *hello, const char *name, int64_t otherwise)
 {
-    bson_iter_t it;
-    int64_t limit = bson_iter_init_find(&it, hello, name) ? bson_iter_as_int64(&it) : 0;
+    int64_t limit = mongo_number_at(hello, name, 0);
     return (size_t)(limit > 0 ? limit : otherwise);
 }
 
 bool mongo_is_router(const bson_t *hello)
 {
-    bson_iter_t msg;
-    return bson_iter_init_find(&msg, hello, "msg") && BSON_ITER_HOLDS_UTF8(&msg) &&
-           strcmp(bson_iter_utf8(&msg, NULL), "isdbgrid") == 0;
+    return strcmp(mongo_text_at(hello, "msg"), "isdbgrid") == 0;
 }
 
 bool mongo_client_limits(struct mongo_client *c, struct mongo_limits *limits, struct err *e)
@@ -464,38 +462,28 @@ bool mongo_check_inserts(struct mongo_client *c, const bson_t *reply, const char
 
 bool mongo_make(struct mongo_client *c, const char *collection, const bson_t *document, struct err *e)
 {
-    bson_t command, documents, reply;
-    bson_init(&command);
-    BSON_APPEND_UTF8(&command, "insert", collection);
-    BSON_APPEND_ARRAY_BEGIN(&command, "documents", &documents);
-    BSON_APPEND_DOCUMENT(&documents, "0", document);
-    bson_append_array_end(&command, &documents);
+    bson_t reply;
+    bson_t *command =
+        BCON_NEW("insert", BCON_UTF8(collection), "documents", "[", BCON_DOCUMENT(document), "]");
     bool good =
-        mongo_write(c, &command, &reply, e) && check_writes(c, &reply, collection, MONGO_DUPLICATE_KEY, e);
+        mongo_write(c, command, &reply, e) && check_writes(c, &reply, collection, MONGO_DUPLICATE_KEY, e);
     bson_destroy(&reply);
-    bson_destroy(&command);
+    bson_destroy(command);
     return good;
 }
 
 bool mongo_update_one(struct mongo_client *c, const char *collection, const bson_t *filter,
                       const bson_t *update, bool upsert, bool *matched, struct err *e)
 {
-    bson_t command, updates, one, reply;
-    bson_iter_t it;
-    bson_init(&command);
-    BSON_APPEND_UTF8(&command, "update", collection);
-    BSON_APPEND_ARRAY_BEGIN(&command, "updates", &updates);
-    BSON_APPEND_DOCUMENT_BEGIN(&updates, "0", &one);
-    BSON_APPEND_DOCUMENT(&one, "q", filter);
-    BSON_APPEND_DOCUMENT(&one, "u", update);
-    BSON_APPEND_BOOL(&one, "upsert", upsert);
-    bson_append_document_end(&updates, &one);
-    bson_append_array_end(&command, &updates);
-    bool good = mongo_write(c, &command, &reply, e) &&
+    bson_t reply;
+    bson_t *command =
+        BCON_NEW("update", BCON_UTF8(collection), "updates", "[", "{", "q", BCON_DOCUMENT(filter), "u",
+                 BCON_DOCUMENT(update), "upsert", BCON_BOOL(upsert), "}", "]");
+    bool good = mongo_write(c, command, &reply, e) &&
                 check_writes(c, &reply, collection, upsert ? MONGO_DUPLICATE_KEY : 0, e);
-    *matched = good && bson_iter_init_find(&it, &reply, "n") && bson_iter_as_int64(&it) == 1;
+    *matched = good && mongo_number_at(&reply, "n", 0) == 1;
     bson_destroy(&reply);
-    bson_destroy(&command);
+    bson_destroy(command);
     return good;
 }
 
@@ -503,10 +491,8 @@ bool mongo_write_many(struct mongo_client *c, const bson_t *command, const char 
                       struct err *e)
 {
     bson_t reply;
-    bson_iter_t it;
     bool good = mongo_write(c, command, &reply, e) && check_writes(c, &reply, collection, 0, e);
-    bool found = bson_iter_init_find(&it, &reply, "nModified") || bson_iter_init_find(&it, &reply, "n");
-    *count = good && found ? bson_iter_as_int64(&it) : 0;
+    *count = good ? mongo_number_at(&reply, "nModified", mongo_number_at(&reply, "n", 0)) : 0;
     bson_destroy(&reply);
     return good;
 }

@@ -1,6 +1,6 @@
 #include "store/mongo/wire/command.h"
 
-#include "base/check.h"
+#include "store/mongo/wire/field.h"
 
 static bool copy_document(void *context, const bson_t *document)
 {
@@ -13,20 +13,14 @@ static bool copy_document(void *context, const bson_t *document)
 bool mongo_read_document(struct mongo_client *c, const char *collection, const char *id, bson_t *document,
                          struct err *e)
 {
-    bson_t filter;
     bson_init(document);
-    bson_init(&filter);
-    BSON_APPEND_UTF8(&filter, "_id", id);
-    bool good = mongo_find(c, collection, &filter, NULL, copy_document, document, e);
-    bson_destroy(&filter);
-    return good;
+    return mongo_look(c, collection, BCON_NEW("_id", BCON_UTF8(id)), NULL, copy_document, document, e);
 }
 
 bool mongo_modify(struct mongo_client *c, const char *collection, const bson_t *query, const bson_t *update,
                   bool *found, bson_t *after, struct err *e)
 {
-    bson_t command, reply;
-    bson_iter_t value;
+    bson_t command, reply, document;
     bson_init(after);
     bson_init(&command);
     BSON_APPEND_UTF8(&command, "findAndModify", collection);
@@ -34,16 +28,117 @@ bool mongo_modify(struct mongo_client *c, const char *collection, const bson_t *
     BSON_APPEND_DOCUMENT(&command, "update", update);
     BSON_APPEND_BOOL(&command, "new", true);
     bool good = mongo_write(c, &command, &reply, e);
-    *found = good && bson_iter_init_find(&value, &reply, "value") && BSON_ITER_HOLDS_DOCUMENT(&value);
-    if (*found) {
-        bson_t document;
-        const uint8_t *bytes;
-        uint32_t len;
-        bson_iter_document(&value, &len, &bytes);
-        ASSERT(bson_init_static(&document, bytes, len));
+    *found = good && mongo_find_document(&reply, "value", &document);
+    if (*found)
         copy_document(after, &document);
-    }
     bson_destroy(&reply);
     bson_destroy(&command);
+    return good;
+}
+
+bool mongo_look(struct mongo_client *c, const char *collection, bson_t *filter, bson_t *options,
+                mongo_document_fn *fn, void *context, struct err *e)
+{
+    const bson_t all = BSON_INITIALIZER;
+    bool good = mongo_find(c, collection, filter != NULL ? filter : &all, options, fn, context, e);
+    bson_destroy(filter);
+    bson_destroy(options);
+    return good;
+}
+
+bool mongo_change(struct mongo_client *c, const char *collection, bson_t *filter, bson_t *update, bool upsert,
+                  bool *matched, struct err *e)
+{
+    bool unasked;
+    bool good =
+        mongo_update_one(c, collection, filter, update, upsert, matched != NULL ? matched : &unasked, e);
+    bson_destroy(filter);
+    bson_destroy(update);
+    return good;
+}
+
+/* Destroys the command. */
+static bool write_many(struct mongo_client *c, bson_t *command, const char *collection, int64_t *count,
+                       struct err *e)
+{
+    int64_t unasked;
+    bool good = mongo_write_many(c, command, collection, count != NULL ? count : &unasked, e);
+    bson_destroy(command);
+    return good;
+}
+
+bool mongo_change_all(struct mongo_client *c, const char *collection, bson_t *filter, bson_t *update,
+                      int64_t *count, struct err *e)
+{
+    bson_t *command =
+        BCON_NEW("update", BCON_UTF8(collection), "updates", "[", "{", "q", BCON_DOCUMENT(filter), "u",
+                 BCON_DOCUMENT(update), "multi", BCON_BOOL(true), "}", "]");
+    bson_destroy(filter);
+    bson_destroy(update);
+    return write_many(c, command, collection, count, e);
+}
+
+bool mongo_delete_all(struct mongo_client *c, const char *collection, bson_t *filter, int64_t *count,
+                      struct err *e)
+{
+    bson_t *command = BCON_NEW("delete", BCON_UTF8(collection), "deletes", "[", "{", "q",
+                               BCON_DOCUMENT(filter), "limit", BCON_INT32(0), "}", "]");
+    bson_destroy(filter);
+    return write_many(c, command, collection, count, e);
+}
+
+bool mongo_ask(struct mongo_client *c, bson_t *command, bson_t *reply, struct err *e)
+{
+    bool good = mongo_read(c, command, reply, e);
+    bson_destroy(command);
+    return good;
+}
+
+bool mongo_count(struct mongo_client *c, const char *collection, bson_t *filter, int64_t *count,
+                 struct err *e)
+{
+    bson_t reply, *command = BCON_NEW("count", BCON_UTF8(collection));
+    if (filter != NULL)
+        BSON_APPEND_DOCUMENT(command, "query", filter);
+    bson_destroy(filter);
+    bool good = mongo_ask(c, command, &reply, e);
+    *count = good ? mongo_number_at(&reply, "n", 0) : 0;
+    bson_destroy(&reply);
+    return good;
+}
+
+static void each_of_list(const bson_t *reply, const char *list, mongo_document_fn *fn, void *context)
+{
+    bson_iter_t all, at;
+    bson_t document;
+    bool more = mongo_find_member(reply, list, &all) && bson_iter_recurse(&all, &at);
+    while (more && bson_iter_next(&at))
+        more = !mongo_take_document(&at, &document) || fn(context, &document);
+}
+
+bool mongo_list(struct mongo_client *c, const char *database, bson_t *command, const char *list,
+                mongo_document_fn *fn, void *context, struct err *e)
+{
+    bson_t reply;
+    bool good = mongo_read_in(c, database != NULL ? database : mongo_client_database(c), command, &reply, e);
+    if (good && mongo_number_at(&reply, "cursor.id", 0) != 0)
+        good = err_set(e, EX_IOERR, "%s: the server does not list everything at once", mongo_client_name(c));
+    else if (good)
+        each_of_list(&reply, list, fn, context);
+    else
+        good = mongo_number_at(&reply, "code", 0) == MONGO_NAMESPACE_NOT_FOUND;
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
+}
+
+bool mongo_run(struct mongo_client *c, const char *database, bson_t *command, int64_t harmless, struct err *e)
+{
+    bson_t reply;
+    bool good =
+        mongo_write_in(c, database != NULL ? database : mongo_client_database(c), command, NULL, &reply, e) ||
+        (harmless != 0 && mongo_number_at(&reply, "code", 0) == harmless);
+    bson_destroy(&reply);
+    bson_destroy(command);
     return good;
 }

@@ -1,4 +1,8 @@
-/* mongo/wire/command.h - reads or changes one document. client.h describes the errors. */
+/* mongo/wire/command.h - what the store says to the server most often. client.h describes the errors.
+ *
+ * Owner : these functions destroy the filters, updates, options and commands that they are given, in any
+ *         case. Those of mongo_modify() stay with the caller.
+ */
 #pragma once
 
 #include "store/mongo/wire/client.h"
@@ -11,3 +15,33 @@ bool mongo_read_document(struct mongo_client *c, const char *collection, const c
  * the caller destroys it. */
 bool mongo_modify(struct mongo_client *c, const char *collection, const bson_t *query, const bson_t *update,
                   bool *found, bson_t *after, struct err *e) MUST_CHECK;
+
+/* mongo_find(). `filter` NULL: all documents. `options` NULL: none. */
+bool mongo_look(struct mongo_client *c, const char *collection, bson_t *filter, bson_t *options,
+                mongo_document_fn *fn, void *context, struct err *e) MUST_CHECK;
+/* mongo_update_one(). `matched` NULL: the caller does not ask. */
+bool mongo_change(struct mongo_client *c, const char *collection, bson_t *filter, bson_t *update, bool upsert,
+                  bool *matched, struct err *e) MUST_CHECK;
+/* Changes every document that the filter matches. `count` as in mongo_write_many(); NULL: the caller does not
+ * ask. */
+bool mongo_change_all(struct mongo_client *c, const char *collection, bson_t *filter, bson_t *update,
+                      int64_t *count, struct err *e) MUST_CHECK;
+bool mongo_delete_all(struct mongo_client *c, const char *collection, bson_t *filter, int64_t *count,
+                      struct err *e) MUST_CHECK;
+/* The number of documents that the filter matches; NULL: of all. */
+bool mongo_count(struct mongo_client *c, const char *collection, bson_t *filter, int64_t *count,
+                 struct err *e) MUST_CHECK;
+/* mongo_read(). */
+bool mongo_ask(struct mongo_client *c, bson_t *command, bson_t *reply, struct err *e) MUST_CHECK;
+/* Reads a list in the reply to a command: calls `fn` for each document of it. An absent collection has an
+ * empty list. EX_IOERR: the reply has only a part of the list. `database` NULL: that of the client. */
+#define MONGO_LIST_MAX 100000 /* names in one reply, to be asked for */
+#define MONGO_BATCH    "cursor.firstBatch"
+bool mongo_list(struct mongo_client *c, const char *database, bson_t *command, const char *list,
+                mongo_document_fn *fn, void *context, struct err *e) MUST_CHECK;
+/* Runs a command whose reply has nothing but success. `harmless`: an error of this code is none; 0: every
+ * error is one. `database` as above. */
+#define MONGO_NAMESPACE_NOT_FOUND 26
+#define MONGO_NAMESPACE_EXISTS    48
+bool mongo_run(struct mongo_client *c, const char *database, bson_t *command, int64_t harmless,
+               struct err *e) MUST_CHECK;

@@ -1,5 +1,8 @@
 #include "store/mongo/wire/field.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 /* The last name of the path may have any character but a dot. */
 bool mongo_find_member(const bson_t *document, const char *path, bson_iter_t *found)
 {
@@ -15,6 +18,35 @@ int64_t mongo_number_at(const bson_t *document, const char *path, int64_t otherw
     return BSON_ITER_HOLDS_DATE_TIME(&it) ? bson_iter_date_time(&it) : bson_iter_as_int64(&it);
 }
 
+bool mongo_name_is_number(const char *name, size_t end, size_t *number)
+{
+    char again[24];
+    *number = strtoul(name, NULL, 10);
+    snprintf(again, sizeof again, "%zu", *number);
+    return *number < end && strcmp(again, name) == 0;
+}
+
+struct slice mongo_bytes_of(const bson_iter_t *member)
+{
+    const uint8_t *bytes = NULL;
+    uint32_t len = 0;
+    if (BSON_ITER_HOLDS_DOCUMENT(member))
+        bson_iter_document(member, &len, &bytes);
+    return slice_of((const char *)bytes, len);
+}
+
+bool mongo_take_document(const bson_iter_t *member, bson_t *document)
+{
+    const struct slice bytes = mongo_bytes_of(member);
+    return bytes.len > 0 && bson_init_static(document, (const uint8_t *)bytes.ptr, bytes.len);
+}
+
+bool mongo_find_document(const bson_t *document, const char *path, bson_t *found)
+{
+    bson_iter_t it;
+    return mongo_find_member(document, path, &it) && mongo_take_document(&it, found);
+}
+
 const char *mongo_text_at(const bson_t *document, const char *path)
 {
     bson_iter_t it;
@@ -24,10 +56,7 @@ const char *mongo_text_at(const bson_t *document, const char *path)
 
 void mongo_match_nothing(bson_t *query, const char *path)
 {
-    bson_t none;
-    BSON_APPEND_DOCUMENT_BEGIN(query, path, &none);
-    BSON_APPEND_BOOL(&none, "$exists", false);
-    bson_append_document_end(query, &none);
+    BCON_APPEND(query, path, "{", "$exists", BCON_BOOL(false), "}");
 }
 
 void mongo_match_number(bson_t *query, const char *path, int64_t number, bool is_there)

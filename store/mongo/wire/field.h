@@ -1,12 +1,23 @@
 /* mongo/wire/field.h - reads members of documents by path, and adds conditions on members to queries. */
 #pragma once
 
+#include "base/slice.h"
+
 #include <bson/bson.h>
 
 /* Finds the member at a path. */
 bool mongo_find_member(const bson_t *document, const char *path, bson_iter_t *found);
 /* A number, or a date in milliseconds; `otherwise` if there is none. */
 int64_t mongo_number_at(const bson_t *document, const char *path, int64_t otherwise);
+/* The document that a member holds, borrowed; false: it holds something else. */
+bool mongo_take_document(const bson_iter_t *member, bson_t *document);
+/* The document at a path, borrowed. */
+bool mongo_find_document(const bson_t *document, const char *path, bson_t *found);
+/* The bytes of the document that a member holds, borrowed; empty: it holds something else. */
+struct slice mongo_bytes_of(const bson_iter_t *member);
+/* The number below `end` that the name of a member says, as tallyd writes numbers; false: it is another
+ * name. */
+bool mongo_name_is_number(const char *name, size_t end, size_t *number);
 /* "" if there is no text; valid as long as the document. */
 const char *mongo_text_at(const bson_t *document, const char *path);
 

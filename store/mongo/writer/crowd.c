@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/sketch.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
@@ -169,7 +170,7 @@ static void add_update(struct condensing *g, const bson_t *document, const struc
 {
     const char *member = mongo_member(g->checks->kind->span);
     char entries[64];
-    bson_t max, unset;
+    bson_t max;
     bson_iter_t at;
     bson_t *filter = g->filters[g->update_count] = bson_new();
     bson_t *update = g->updates[g->update_count++] = bson_new();
@@ -182,9 +183,7 @@ static void add_update(struct condensing *g, const bson_t *document, const struc
     mongo_add_distinct(&max, member, d, true);
     bson_append_document_end(update, &max);
     snprintf(entries, sizeof entries, "%s." MONGO_ENTRIES, member);
-    BSON_APPEND_DOCUMENT_BEGIN(update, "$unset", &unset);
-    BSON_APPEND_UTF8(&unset, entries, "");
-    bson_append_document_end(update, &unset);
+    BCON_APPEND(update, "$unset", "{", entries, BCON_UTF8(""), "}");
 }
 
 /* A damaged document is left alone: readers report it. */
@@ -194,14 +193,11 @@ static bool see_document(void *context, const bson_t *document)
     const struct measure *measure = report_sketched(&g->m->reports[g->checks->report], g->checks->sketch);
     union sketch s;
     bson_iter_t value, entries;
-    const uint8_t *bytes;
-    uint32_t len;
     memset(&s, 0, sizeof s);
     if (!mongo_find_member(document, mongo_member(g->checks->kind->span), &value) ||
         !BSON_ITER_HOLDS_DOCUMENT(&value))
         return true;
-    bson_iter_document(&value, &len, &bytes);
-    if (!mongo_merge_sketch(measure, slice_of((const char *)bytes, len), &s, sketch_work_ready(&g->work)) ||
+    if (!mongo_merge_sketch(measure, mongo_bytes_of(&value), &s, sketch_work_ready(&g->work)) ||
         s.distinct.mask != DISTINCT_MANY)
         return true;
     note_many(g, mongo_text_at(document, "_id"));
@@ -220,10 +216,7 @@ static bool read_page(struct condensing *g, struct err *e)
         mongo_ids_add(&ids, id_of(g->m, &g->checks[i]));
     mongo_ids_end(&ids, &filter);
     bson_t *options = BCON_NEW("projection", "{", "applied", BCON_BOOL(true), member, BCON_BOOL(true), "}");
-    bool good = mongo_find(g->m->client, g->collection, &filter, options, see_document, g, e);
-    bson_destroy(options);
-    bson_destroy(&filter);
-    return good;
+    return mongo_look(g->m->client, g->collection, &filter, options, see_document, g, e);
 }
 
 /* Condenses the documents of the last checks that are of one collection. */

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "store/mongo/doc/decimal.h"
 #include "store/mongo/doc/document.h"
+#include "store/mongo/wire/command.h"
 
 static void note_begun(struct mongo_store *m, size_t report, size_t kind, uint32_t minute, bool was_made)
 {
@@ -133,15 +134,13 @@ static void write_one(struct mongo_store *m, size_t report, const struct mongo_k
                       const struct mongo_ahead *a, const bson_t *on_insert, struct mongo_log *log)
 {
     char collection[MONGO_NAME_BYTES];
-    bson_t entry, f, up;
+    bson_t entry, f;
     bson_init(&entry);
     BSON_APPEND_UTF8(&entry, "c", mongo_collection(m, report, span_name(k->span), collection));
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &f);
     mongo_add_document(&f, m, report, k->span, a->date_ms, mongo_key(&m->more[report], a->series));
     bson_append_document_end(&entry, &f);
-    BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &up);
-    BSON_APPEND_DOCUMENT(&up, "$setOnInsert", on_insert);
-    bson_append_document_end(&entry, &up);
+    BCON_APPEND(&entry, "u", "{", "$setOnInsert", BCON_DOCUMENT(on_insert), "}");
     mongo_log_add(log, &entry);
     bson_destroy(&entry);
 }
@@ -173,14 +172,11 @@ void mongo_write_ahead(struct mongo_store *m, size_t report, size_t kind, int64_
 bool mongo_note_zeros(struct mongo_store *m, size_t report, struct err *e)
 {
     struct mongo_report *more = &m->more[report];
-    bool matched;
     if (more->has_zeros || more->plain < 0)
         return true;
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key));
     bson_t *update = BCON_NEW("$set", "{", "zeros", BCON_BOOL(true), "}");
-    bool good = mongo_update_one(m->client, MONGO_REPORTS, filter, update, false, &matched, e);
+    bool good =
+        mongo_change(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(more->key)), update, false, NULL, e);
     more->has_zeros = good;
-    bson_destroy(filter);
-    bson_destroy(update);
     return good;
 }
