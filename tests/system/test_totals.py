@@ -2,169 +2,24 @@
 """Counters and classic histograms that Prometheus sends by remote write over a real Kafka, kept as totals: rate(), increase() and
 histogram_quantile() are what the engine of Prometheus says of the same samples.
 
-Instances restart, are away, and are scraped at odd times; messages come twice, late and in any order; the daemon is killed. If targets are
-scraped once a minute, Prometheus has all samples; if more often, the last one of each minute, as tallyd has. Needs Go (to build the judge,
-once). TALLYD_ROUNDS is the number of random expressions. The seed is printed; TALLYD_SEED repeats a run.
+If targets are scraped once a minute, Prometheus has all samples; if more often, the last one of each minute, as tallyd has. Needs Go (to
+build the judge, once). TALLYD_ROUNDS is the number of random expressions. The seed is printed; TALLYD_SEED repeats a run.
 """
 
-import collections
 import json
-import os
-import subprocess
-import time
 import urllib.request
 
+import kafkacase
 import promcase
-from harness import EX_OK, TIMEOUT_S, dice, draw_death, failpoints
-from kafkacase import KafkaCase, main
-
-import process  # beside kafka
-import promjudge
-import remotewrite as rw
-
-ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 200)
-MINUTE_MS, MINUTES = 60000, 150
-BOUNDS = ("0.05", "0.1", "0.5", "1", "+Inf")
-CONFIG = """reports:
-  http_requests_total:
-    where: [name=http_requests_total]
-    by: [job, instance, code]
-    measures: {total: last(value)}
-  http_request_duration_seconds_bucket:
-    where: [name=http_request_duration_seconds_bucket]
-    by: [job, instance, le]
-    measures: {total: last(value)}
-  took:
-    where: [name=http_request_duration_seconds_sum|http_request_duration_seconds_count]
-    by: [job, instance, name]
-    measures: {total: last(value), greatest: max(value)}
-"""
+import totalscase
+from harness import TIMEOUT_S, dice
+from totalscase import MINUTE_MS
 
 
-class World:
-    """What some instances say whenever they are scraped."""
-
-    def __init__(self, rolls, scrape_ms):
-        self.rolls, self.messages, self.samples = rolls, [], collections.defaultdict(dict)  # (name, labels): {ms: value}
-        self.end_ms = int(time.time()) // 60 * MINUTE_MS - 60 * MINUTE_MS
-        self.begin_ms = self.end_ms - MINUTES * MINUTE_MS
-        for number in range(3):
-            self.run(f"h{number}:80", scrape_ms, self.begin_ms + rolls.randrange(1, scrape_ms))
-
-    def run(self, instance, scrape_ms, first_ms):
-        rolls, totals, away_until = self.rolls, collections.Counter(), 0
-        for at in range(first_ms, self.end_ms, scrape_ms):
-            at_ms = at + rolls.randrange(min(100, self.end_ms - at, MINUTE_MS - at % MINUTE_MS))
-            if rolls.random() < 0.01:
-                totals.clear()  # it restarts
-            if rolls.random() < 0.01:
-                away_until = at_ms + rolls.randrange(10) * MINUTE_MS
-            self.serve(totals, scrape_ms)
-            if at_ms >= away_until:
-                self.scrape(instance, at_ms, totals)
-
-    def serve(self, totals, scrape_ms):
-        for _ in range(self.rolls.randrange(8) * scrape_ms // 15000):
-            code, took = self.rolls.choice(("200", "200", "200", "404")), self.rolls.choice((1, 1, 2, 6, 20)) / 16
-            totals[code] += 1
-            totals["sum"] += took
-            for bound in BOUNDS:
-                totals["le", bound] += took <= float(bound)
-
-    def scrape(self, instance, at_ms, totals):
-        more, series = {"job": "api", "instance": instance}, []
-        took = "http_request_duration_seconds"
-        for code in ("200", "404"):
-            series.append(({"__name__": "http_requests_total", "code": code, **more}, totals[code]))
-        for bound in BOUNDS:
-            series.append(({"__name__": f"{took}_bucket", "le": bound, **more}, totals["le", bound]))
-        series.append(({"__name__": f"{took}_sum", **more}, totals["sum"]))
-        series.append(({"__name__": f"{took}_count", **more}, totals["le", "+Inf"]))
-        for labels, value in series:
-            self.samples[tuple(labels.items())][at_ms] = value
-        types = {"http_requests_total": rw.COUNTER}
-        listed = [(labels, [rw.sample(at_ms, float(value))], [], types.get(labels["__name__"], rw.HISTOGRAM)) for labels, value in series]
-        message = self.rolls.choice((rw.request_1, rw.request_2))(listed)
-        self.messages += [rw.packed(message)] * self.rolls.choice((1, 1, 1, 2))
-
-    def shuffled(self):
-        """Late by some dozens at most, but for a few."""
-        place = {i: i + self.rolls.randrange(1000 if self.rolls.random() < 0.02 else 40) for i in range(len(self.messages))}
-        return [self.messages[i] for i in sorted(place, key=place.get)]
-
-    def judged(self, has_all):
-        """As promjudge.Judge takes them."""
-        for labels, samples in self.samples.items():
-            kept = sorted(samples.items()) if has_all else sorted({at // MINUTE_MS: (at, samples[at]) for at in sorted(samples)}.values())
-            labels = dict(labels)
-            yield labels.pop("__name__"), labels, kept
-
-
-class Totals(KafkaCase):
-    ask, judged = promcase.PromCase.ask, promcase.PromCase.judged
-
+class Totals(totalscase.TotalsCase, kafkacase.KafkaCase):
     def setUp(self):
         super().setUp()
         self.dice = dice()
-
-    def count(self, scrape_ms, decode="[{remote_write: totals}]"):
-        world, topic = World(self.dice, scrape_ms), self.new_topic(2)
-        producer = self.broker.producer()
-        for message in world.shuffled():
-            producer.send(topic, self.dice.randrange(2), message)
-        producer.flush()
-        producer.close()
-        self.configure({topic: f"decode: {decode}"}, CONFIG)
-        self.tallyd("check", "-c", "tallyd.yaml", status=EX_OK)
-        for _ in range(3):
-            self.run_daemon(failpoint=draw_death(self.dice, failpoints("store."), 3), consuming=False)
-            try:
-                self.process.wait(0.3 + self.dice.random())
-            except subprocess.TimeoutExpired:  # it was not passed so often
-                self.kill()
-        self.run_daemon()
-        self.wait_consumed(f"kafka:{topic}", len(world.messages) * (4 + len(BOUNDS)))
-        self.url = "http://" + self.wait_for_log(r"event=started .*listen=(\S+)").group(1)
-        return world
-
-    def selector(self, name):
-        rolls = self.dice
-        instance = rolls.choice(("", "", 'instance="h1:80"', 'instance=~"h[02].*"', 'job!="x"'))
-        offset = rolls.choice(("", "", "", " offset 7m"))
-        return lambda length: f"{name}{{{instance}}}{length}{offset}"
-
-    def over(self, name):
-        rolls, length = self.dice, self.dice.choice(("2m", "3m", "5m", "10m", "1h"))
-        function = rolls.choice(("rate", "rate", "increase", "increase", "resets", "changes"))
-        return f"{function}({self.selector(name)(f'[{length}]')})"
-
-    def expression(self):
-        rolls, bucket = self.dice, "http_request_duration_seconds_bucket"
-        rate, of_bucket = self.over("http_requests_total"), self.over(bucket)
-        return rolls.choice((
-            rate, f"sum({rate})", f"sum by (code) ({rate})", f"topk(100, {rate})", f"max by (code) ({rate})", f"avg without (instance) ({rate})", of_bucket,
-            f"{rate} / on (instance, job) group_left sum by (instance, job) ({self.over('http_requests_total')})",
-            f"histogram_quantile(0.{rolls.randrange(1, 100)}, rate({self.selector(bucket)('[5m]')}))",
-            f"histogram_quantile(0.9, sum by (le) (increase({self.selector(bucket)('[10m]')})))",
-            f"max_over_time(({rate})[{rolls.choice(('10m', '30m'))}:2m])", f"{rate} > 0.1", self.selector("http_requests_total")(""),
-            f'sum({self.selector(bucket)("")}) by (le)'))
-
-    def check(self, world, has_all):
-        self.judge = promjudge.Judge.of_samples(self.dir, world.judged(has_all))
-        self.addCleanup(self.judge.close)
-        self.filled = 0
-        begin, end = world.begin_ms // 1000, world.end_ms // 1000
-        for _ in range(ROUNDS):
-            query = self.expression()
-            at, step = self.dice.randrange(begin, end + 600, 60), self.dice.choice((None, 60, 180))
-            times = (at,) if step is None else (at, at + step * self.dice.randrange(1, 20), step)
-            error, here = self.ask(query, *times)
-            judge_error, there = self.judged(query, *times)
-            self.assertEqual((None, None), (error, judge_error), query)
-            self.assertIsNone(promcase.difference(here, there), f"{query} at {times}")
-            self.filled += bool(there)
-        self.assertGreater(self.filled, ROUNDS // 2)
-        return end
 
     def test_scraped_once_a_minute(self):
         """Prometheus has all samples that were sent. What is named by the metric's own name has that name; so have the lists."""
@@ -186,7 +41,7 @@ class Totals(KafkaCase):
         self.verify()
 
     def listed(self, what):
-        with urllib.request.urlopen(f"{self.url}/prometheus/api/v1/{what}", timeout=TIMEOUT_S) as reply:
+        with urllib.request.urlopen(f"{self.address}/prometheus/api/v1/{what}", timeout=TIMEOUT_S) as reply:
             return json.load(reply)["data"]
 
     def test_scraped_every_15_seconds(self):
@@ -194,5 +49,4 @@ class Totals(KafkaCase):
 
 
 if __name__ == "__main__":
-    process.provided(promjudge.install)
-    main()
+    totalscase.main(kafkacase.main)

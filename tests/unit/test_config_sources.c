@@ -150,7 +150,7 @@ static const struct bad_config bad_files[] = {
     {CLUSTER "sources: {a: {type: kafka, decode: [{otlp: deltas}]}}",
      "f.yaml:2:44: sources.a.decode: found \"deltas\", expected otlp, or otlp: totals\n"},
     {CLUSTER "sources: {a: {type: kafka, decode: [{otlp: totals}, combined]}}",
-     "f.yaml:2:60: sources.a.decode: found \"combined\", expected nothing behind the step that makes "
+     "f.yaml:2:53: sources.a.decode: found \"combined\", expected nothing behind the step that makes "
      "events\n"},
     {"sources: {a: {decode: remote_write}}",
      "f.yaml:1:11: sources.a: found remote_write, expected that with type: kafka only: its values are no "
