@@ -13,16 +13,16 @@ from mongokafkacase import MongoKafkaCase
 
 
 class Totals(totalscase.TotalsCase, MongoKafkaCase):
-    fail = "mongo."
+    store_places = "mongo."
 
-    def count(self, scrape_ms, layout=""):
-        return super().count(scrape_ms, layout, f'store: {{url: "{self.url}"}}\n')
+    def count(self, scrape_ms, more=""):
+        return super().count(scrape_ms, more, f'store: {{url: "{self.url}"}}\n')
 
     def test_minutes(self):
         self.check(self.count(15000), False)
 
     def test_seconds(self):
-        self.check(self.count(15000, "minute"), True)
+        self.check(self.count(15000, "layout: minute"), True)
         self.stop()
         self.check_books()
         self.verify()

@@ -6,9 +6,11 @@ Instances restart, are away, and are scraped at odd times; messages come twice, 
 
 import collections
 import os
+import re
 import subprocess
 import time
 
+import harness
 import promcase
 from harness import EX_OK, draw_death, failpoints
 
@@ -19,20 +21,16 @@ import remotewrite as rw
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 200)
 MINUTE_MS, MINUTES = 60000, 150
 BOUNDS = ("0.05", "0.1", "0.5", "1", "+Inf")
-REPORTS = """reports:
-  http_requests_total:
-    where: [name=http_requests_total]
-    by: [job, instance, code]
-    measures: {{total: last(value)}}{more}
-  http_request_duration_seconds_bucket:
-    where: [name=http_request_duration_seconds_bucket]
-    by: [job, instance, le]
-    measures: {{total: last(value)}}{more}
-  took:
-    where: [name=http_request_duration_seconds_sum|http_request_duration_seconds_count]
-    by: [job, instance, name]
-    measures: {{total: last(value), greatest: max(value)}}{more}
-"""
+EXAMPLE = os.path.join(harness.ROOT, "docs/examples/prometheus.yaml")
+
+
+def reports(more):
+    """Those of the example with `more` of each, and kept for ever."""
+    with open(EXAMPLE, encoding="utf-8") as file:
+        text = file.read()
+    text = text[text.index("reports:"):text.index("\nstore:")]
+    text = re.sub("\n    keep: .*", "", text)
+    return re.sub("\n    where: ", f"\n    {more}\n    where: ", text)
 
 
 class World:
@@ -95,8 +93,8 @@ class World:
 
 
 class TotalsCase:
-    """With a KafkaCase: `fail` names the failpoints of its store."""
-    fail, address = "store.", None
+    """With a KafkaCase: `store_places` names the failpoints of its store."""
+    store_places, address = "store.", None
     judged = promcase.PromCase.judged
 
     def ask(self, query, *times):
@@ -104,24 +102,25 @@ class TotalsCase:
         asked.url = self.address
         return asked.ask(query, *times)
 
-    def count(self, scrape_ms, layout="", store=""):
+    def count(self, scrape_ms, more="", store=""):
         world, topic = World(self.dice, scrape_ms), self.new_topic(2)
         producer = self.broker.producer()
         for message in world.shuffled():
             producer.send(topic, self.dice.randrange(2), message)
         producer.flush()
         producer.close()
-        more = f"\n    layout: {layout}" if layout else ""
-        self.configure({topic: "decode: [{remote_write: totals}]"}, store + REPORTS.format(more=more))
+        self.configure({topic: "decode: [{remote_write: totals}]"}, store + reports(more))
         self.tallyd("check", "-c", "tallyd.yaml", status=EX_OK)
         for _ in range(3):
-            self.run_daemon(failpoint=draw_death(self.dice, failpoints(self.fail), 3), consuming=False)
+            self.run_daemon(failpoint=draw_death(self.dice, failpoints(self.store_places), 3), consuming=False)
             try:
                 self.process.wait(0.3 + self.dice.random())
             except subprocess.TimeoutExpired:  # it was not passed so often
                 self.kill()
         self.run_daemon()
         self.wait_consumed(f"kafka:{topic}", len(world.messages) * (4 + len(BOUNDS)))
+        self.stop()  # so that all that is committed is in documents of MongoDB
+        self.run_daemon()
         self.address = "http://" + self.wait_for_log(r"event=started .*listen=(\S+)").group(1)
         return world
 
@@ -137,7 +136,7 @@ class TotalsCase:
         return f"{function}({self.selector(name)(f'[{length}]')})"
 
     def expression(self):
-        rolls, bucket = self.dice, "http_request_duration_seconds_bucket"
+        rolls, took, bucket = self.dice, "http_request_duration_seconds", "http_request_duration_seconds_bucket"
         rate, of_bucket = self.over("http_requests_total"), self.over(bucket)
         return rolls.choice((
             rate, f"sum({rate})", f"sum by (code) ({rate})", f"topk(100, {rate})", f"max by (code) ({rate})", f"avg without (instance) ({rate})", of_bucket,
@@ -145,7 +144,7 @@ class TotalsCase:
             f"histogram_quantile(0.{rolls.randrange(1, 100)}, rate({self.selector(bucket)('[5m]')}))",
             f"histogram_quantile(0.9, sum by (le) (increase({self.selector(bucket)('[10m]')})))",
             f"max_over_time(({rate})[{rolls.choice(('10m', '30m'))}:2m])", f"{rate} > 0.1", self.selector("http_requests_total")(""),
-            f'sum({self.selector(bucket)("")}) by (le)'))
+            f'sum({self.selector(bucket)("")}) by (le)', f"{self.over(f'{took}_sum')} / {self.over(f'{took}_count')}"))
 
     def check(self, world, has_all):
         self.judge = promjudge.Judge.of_samples(self.dir, world.judged(has_all))
