@@ -1,5 +1,5 @@
-/* Running totals: what increase() and rate() of Prometheus say of the same samples, worked out by hand. More are judged by Prometheus
- * itself: tests/system/test_totals.py. */
+/* Running totals: what increase() and rate() of Prometheus say of the same samples, worked out by hand.
+ * Prometheus itself judges more: tests/system/test_totals.py. */
 #include "base/check.h"
 #include "prom/counter.h"
 #include "prom/vector.h"
