@@ -6,8 +6,9 @@
  *      |<-->|                 |<---------->|       extrapolated to the ends that are near the samples
  *
  * Resets: a total below the one before it began again at 0.
- * Ends  : an end is near if it is less than 1.1 times the samples' mean distance away; a farther one is taken for
- *         half of that distance. Backwards, it is extrapolated at most to the time at which the total was 0.
+ * Ends  : an end is near if it is less than 1.1 times the samples' mean distance away; a farther one is taken
+ *         for half of that distance. Backwards, it is extrapolated at most to the time at which the total was
+ *         0.
  * Source: extrapolatedRate() of Prometheus 3, promql/functions.go
  */
 #pragma once

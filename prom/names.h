@@ -11,8 +11,9 @@
  * Metric : the report, a colon, the measure. The name is legal and unambiguous; by Prometheus' convention a
  *          colon marks values that were aggregated beforehand. If another measure has the name of a part of a
  *          histogram, the name is that measure's, and the histogram lacks the part.
- * Alias  : a report that has one measure, without a sketch, also answers to its own name: so a report can have
- *          the name that the metric has in Prometheus. select_metric() takes it if a selector gives it by `=`.
+ * Alias  : a report that has one measure, without a sketch, also answers to its own name: so a report can
+ *          have the name that the metric has in Prometheus. select_metric() takes it if a selector gives it
+ *          by `=`.
  * Label  : the dimension. A byte that is illegal in labels becomes `_`. If two labels would be equal, the
  *          later one gets one more `_` at its end. So does a dimension named `le`, if the report has a
  *          histogram.

@@ -15,7 +15,8 @@
  *   decode: [logfmt]                     a line of KEY=VALUE pairs, its fields by key
  *   decode: [{csv: [time, -, host]}]     a line of columns with these names; also tsv
  *   decode: [influx]                     the line protocol of Telegraf, or [statsd]: each value is an event
- *   decode: [otlp]                       logs and metrics of OpenTelemetry, in protobuf or JSON; {otlp: totals}
+ *   decode: [otlp]                       logs and metrics of OpenTelemetry, in protobuf or JSON;
+ *                                        {otlp: totals}
  *   decode: [otlp, combined]             a line that is the body of such a log
  *   decode: [remote_write]               samples and native histograms of Prometheus; {remote_write: deltas},
  *                                        {remote_write: totals}
