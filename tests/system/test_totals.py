@@ -41,6 +41,10 @@ class Totals(totalscase.TotalsCase, kafkacase.KafkaCase):
         with urllib.request.urlopen(f"{self.address}/prometheus/api/v1/{what}", timeout=TIMEOUT_S) as reply:
             return json.load(reply)["data"]
 
+    def test_opentelemetry(self):
+        """Cumulative sums of OTLP are totals, too."""
+        self.check(self.count(MINUTE_MS, step="otlp"), True)
+
     def test_example_is_good(self):
         self.tallyd("check", "-c", totalscase.EXAMPLE)
 

@@ -5,6 +5,7 @@ Instances restart, are away, and are scraped at odd times; messages come twice, 
 """
 
 import collections
+import json
 import os
 import re
 import subprocess
@@ -33,11 +34,22 @@ def reports(more):
     return re.sub("\n    where: ", f"\n    {more}\n    where: ", text)
 
 
+def otlp_of(at_ms, series):
+    """The same as cumulative sums of OpenTelemetry, in JSON."""
+    metrics = []
+    for labels, value in series:
+        attributes = [{"key": name, "value": {"stringValue": text}} for name, text in labels.items() if name != "__name__"]
+        point = {"timeUnixNano": str(at_ms * 10**6), "asDouble": value, "attributes": attributes}
+        metrics.append({"name": labels["__name__"], "sum": {"aggregationTemporality": 2, "isMonotonic": True, "dataPoints": [point]}})
+    return json.dumps({"resourceMetrics": [{"scopeMetrics": [{"metrics": metrics}]}]}).encode()
+
+
 class World:
     """What some instances say whenever they are scraped."""
 
-    def __init__(self, rolls, scrape_ms):
+    def __init__(self, rolls, scrape_ms, is_otlp):
         self.rolls, self.messages, self.samples = rolls, [], collections.defaultdict(dict)  # (name, labels): {ms: value}
+        self.is_otlp = is_otlp
         self.end_ms = int(time.time()) // 60 * MINUTE_MS - 60 * MINUTE_MS
         self.begin_ms = self.end_ms - MINUTES * MINUTE_MS
         for number in range(3):
@@ -74,10 +86,12 @@ class World:
         series.append(({"__name__": f"{took}_count", **more}, totals["le", "+Inf"]))
         for labels, value in series:
             self.samples[tuple(labels.items())][at_ms] = value
+        self.messages += [(otlp_of if self.is_otlp else self.remote_write_of)(at_ms, series)] * self.rolls.choice((1, 1, 1, 2))
+
+    def remote_write_of(self, at_ms, series):
         types = {"http_requests_total": rw.COUNTER}
         listed = [(labels, [rw.sample(at_ms, float(value))], [], types.get(labels["__name__"], rw.HISTOGRAM)) for labels, value in series]
-        message = self.rolls.choice((rw.request_1, rw.request_2))(listed)
-        self.messages += [rw.packed(message)] * self.rolls.choice((1, 1, 1, 2))
+        return rw.packed(self.rolls.choice((rw.request_1, rw.request_2))(listed))
 
     def shuffled(self):
         """Late by some dozens at most, but for a few."""
@@ -102,14 +116,14 @@ class TotalsCase:
         asked.url = self.address
         return asked.ask(query, *times)
 
-    def count(self, scrape_ms, more="", store=""):
-        world, topic = World(self.dice, scrape_ms), self.new_topic(2)
+    def count(self, scrape_ms, more="", store="", step="remote_write"):
+        world, topic = World(self.dice, scrape_ms, step == "otlp"), self.new_topic(2)
         producer = self.broker.producer()
         for message in world.shuffled():
             producer.send(topic, self.dice.randrange(2), message)
         producer.flush()
         producer.close()
-        self.configure({topic: "decode: [{remote_write: totals}]"}, store + reports(more))
+        self.configure({topic: f"decode: [{{{step}: totals}}]"}, store + reports(more))
         self.tallyd("check", "-c", "tallyd.yaml", status=EX_OK)
         for _ in range(3):
             self.run_daemon(failpoint=draw_death(self.dice, failpoints(self.store_places), 3), consuming=False)
