@@ -218,9 +218,9 @@ static bool part_names_of(enum decode_step_kind kind, struct slice parts, struct
         return w3c_names_are_good(parts, false, e);
     if (kind == STEP_REMOTE_WRITE)
         return slice_is(parts, DECODE_DELTAS) || slice_is(parts, DECODE_TOTALS) ||
-               refuse(e, parts, "remote_write, remote_write: deltas, or remote_write: totals", NULL);
+               refuse(e, parts, "[remote_write], [{remote_write: deltas}] or [{remote_write: totals}]", NULL);
     if (kind == STEP_OTLP)
-        return slice_is(parts, DECODE_TOTALS) || refuse(e, parts, "otlp, or otlp: totals", NULL);
+        return slice_is(parts, DECODE_TOTALS) || refuse(e, parts, "[otlp], or [{otlp: totals}]", NULL);
     bool good = kind == STEP_REGEX ? line_regex_names(parts, names, e) : csv_names(parts, names, &count, e);
     return good || err_prefix(e, "%s", named_steps[kind]);
 }

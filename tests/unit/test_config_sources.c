@@ -145,10 +145,10 @@ static const struct bad_config bad_files[] = {
     {CLUSTER "sources: {a: {type: kafka, decode: [remote_write, json]}}",
      "f.yaml:2:51: sources.a.decode: found \"json\", expected nothing behind the step that makes events\n"},
     {CLUSTER "sources: {a: {type: kafka, decode: [{remote_write: total}]}}",
-     "f.yaml:2:52: sources.a.decode: found \"total\", expected remote_write, remote_write: deltas, or "
-     "remote_write: totals\n"},
+     "f.yaml:2:52: sources.a.decode: found \"total\", expected [remote_write], "
+     "[{remote_write: deltas}] or [{remote_write: totals}]\n"},
     {CLUSTER "sources: {a: {type: kafka, decode: [{otlp: deltas}]}}",
-     "f.yaml:2:44: sources.a.decode: found \"deltas\", expected otlp, or otlp: totals\n"},
+     "f.yaml:2:44: sources.a.decode: found \"deltas\", expected [otlp], or [{otlp: totals}]\n"},
     {CLUSTER "sources: {a: {type: kafka, decode: [{otlp: totals}, combined]}}",
      "f.yaml:2:53: sources.a.decode: found \"combined\", expected nothing behind the step that makes "
      "events\n"},
@@ -189,7 +189,7 @@ static const struct bad_config bad_files[] = {
     {"sources: {a: {decode: [{}]}}",
      "f.yaml:1:24: sources.a.decode: found nothing, expected a step of decoding\n"},
     {"sources: {a: {decode: {a: b}}}", "f.yaml:1:23: sources.a.decode: found a mapping, expected a list of "
-                                       "steps, such as [json:/message, combined]\n"},
+                                       "steps, such as [json:/message, combined] or [{csv: [time, host]}]\n"},
     {"sources: {a: {decode: \"${HOME}\"}}",
      "f.yaml:1:23: sources.a.decode: found \"${HOME}\", expected a text without ${: what is counted must not "
      "change with the environment\n"},
