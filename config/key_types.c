@@ -531,8 +531,9 @@ const struct key_traits keys_types[] = {
     [KEY_VALIDATION] = WORD(validations, "word"),
     [KEY_PREALLOCATE_AS] = WORD(preallocated, "word"),
     [KEY_WEEKDAY] = WORD(civil_weekdays, "word"),
-    [KEY_DECODE] = PIECES("list", "a list of steps, such as [json:/message, combined]", "a step of decoding",
-                          OTHER, add_step, add_step, print_decoding),
+    [KEY_DECODE] =
+        PIECES("list", "a list of steps, such as [json:/message, combined] or [{csv: [time, host]}]",
+               "a step of decoding", OTHER, add_step, add_step, print_decoding),
     [KEY_PATHS] = PIECES("list", "a path, or a list of paths", "a path", OTHER, NULL, NULL, print_paths),
     [KEY_FIELDS] = PIECES(
         "mapping", "names and origins, such as {userid: tag:userid, dc: header:dc, path: /request/uri}",

@@ -41,7 +41,9 @@
     X(STATSD, "statsd", "expected NAME:VALUE|TYPE, as page.hits:1|c|@0.1|#host:a")                           \
     X(MSGPACK, "msgpack", "expected a value of MessagePack, not nested too deeply, with strings as keys")    \
     X(OTLP, "otlp", "expected logs or metrics of OTLP, in protobuf or JSON")                                 \
-    X(CUMULATIVE, "cumulative", "it is a total since a start: have the exporter or collector send deltas")   \
+    X(CUMULATIVE, "cumulative",                                                                              \
+      "it is a total since a start: have deltas sent, or keep numbers as totals by decode: "                 \
+      "[{otlp: totals}] or [{remote_write: totals}]")                                                        \
     X(REMOTE_WRITE, "remote_write", "expected a request of Prometheus' remote write, 1.0 or 2.0")            \
     X(GAUGE_HISTOGRAM, "gauge_histogram",                                                                    \
       "it is the state of a gauge histogram: states are not added up; if they are deltas, set decode: "      \

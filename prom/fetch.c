@@ -8,7 +8,6 @@
 #include "prom/functions.h"
 #include "prom/native.h"
 #include "prom/native_slide.h"
-#include "prom/over.h"
 #include "prom/rank.h"
 #include "prom/ranked.h"
 #include "prom/reading.h"
@@ -288,7 +287,8 @@ static bool label_rows(struct reading *rd, struct vector *v, struct err *e)
 static uint64_t points_of(const struct reading *rd)
 {
     uint64_t count = 0;
-    for (size_t i = 0; over_is_needed(rd->function) && i < rd->windows.ask.count; i++)
+    const bool is_needed = slide_needs_points(rd->measure, rd->function);
+    for (size_t i = 0; is_needed && i < rd->windows.ask.count; i++)
         count += rd->windows.list[i].end - rd->windows.list[i].first;
     return count;
 }
@@ -360,7 +360,7 @@ static bool check_function(const struct reading *rd, struct err *e)
     if (rd->metric->kind == METRIC_NATIVE)
         return native_slide_check(rd, e);
     bool is_total = slide_is_total(rd->measure);
-    if ((f == FUNCTION_RATE || f == FUNCTION_INCREASE) && !is_total)
+    if ((f == FUNCTION_RATE || f == FUNCTION_INCREASE) && !is_total && rd->measure->kind != MEASURE_LAST)
         return err_set(e, EX_USAGE,
                        "%s() counts, and %s does not: it is %s; ask it by itself, or for min_over_time, "
                        "max_over_time, avg_over_time or last_over_time",
@@ -460,7 +460,7 @@ static bool read_report(const struct reading *rd, struct select *select, size_t 
     for (size_t i = 0; good && names_metric(r, i, &metric); i++) {
         size_t first = out->series_count;
         bool matches;
-        good = select_label(select, METRIC_LABEL, slice_text(metric.name), &matches, e) &&
+        good = select_metric(select, r, &metric, &matches, e) &&
                (!matches || read_metric(*rd, select, report, &metric, out, e));
         rd->fetch->is_read[report] |= matches;
         if (good && matches && rd->fetch->step_ms > 0 && rd->fetch->holes[report] < MISSED_BEFORE) {

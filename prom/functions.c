@@ -81,7 +81,8 @@ static const char is_experimental[] = "it is experimental in Prometheus";
 static const struct {
     const char *name, *reason;
 } refusals[] = {
-    {"irate", "it estimates from two samples: rate(m[1m]) is the exact rate of the last minute"},
+    {"irate", "it estimates from two samples: rate(m[1m]) is the exact rate of the last minute; of a running "
+              "total, rate(m[2m])"},
     {"delta", "it extrapolates: m - m offset 5m is the exact difference"},
     {"holt_winters", is_experimental},
     {"double_exponential_smoothing", is_experimental},

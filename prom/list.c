@@ -31,7 +31,7 @@ struct place {
     struct listing *listing;
     const struct report *report;
     size_t index;
-    const struct metric *kind;
+    struct metric *kind;
     bool is_first; /* the first metric of its report */
     const struct names *names;
     struct series_set set;
@@ -75,7 +75,7 @@ static void write_found(struct listing *l, bool as_text, struct text *out)
 static bool visit_metric(struct listing *l, struct select *select, struct place p, place_fn *fn)
 {
     bool matches = true;
-    if (select != NULL && !select_label(select, METRIC_LABEL, slice_text(p.kind->name), &matches, l->e))
+    if (select != NULL && !select_metric(select, p.report, p.kind, &matches, l->e))
         return false;
     if (p.kind->kind == METRIC_BUCKET && matches && select != NULL &&
         !select_label(select, BUCKET_LABEL, slice_text(LISTED_BOUND), &matches, l->e))

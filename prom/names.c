@@ -73,6 +73,11 @@ bool names_metric(const struct report *r, size_t i, struct metric *m)
     return false;
 }
 
+bool names_has_alias(const struct report *r)
+{
+    return r->measure_count == 1 && !measure_has_sketch(&r->measures[0]);
+}
+
 static bool is_legal(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';

@@ -6,10 +6,14 @@
  *   measure latency: histogram(duration)     pages:latency, a native histogram
  *                                            pages:latency_bucket{path="/index.html",le="0.5"}
  *                                            pages:latency_count, pages:latency_sum
+ *   the only measure of report r             r, too
  *
  * Metric : the report, a colon, the measure. The name is legal and unambiguous; by Prometheus' convention a
  *          colon marks values that were aggregated beforehand. If another measure has the name of a part of a
  *          histogram, the name is that measure's, and the histogram lacks the part.
+ * Alias  : a report that has one measure, without a sketch, also answers to its own name: so a report can
+ *          have the name that the metric has in Prometheus. select_metric() takes it if a selector gives it
+ *          by `=`.
  * Label  : the dimension. A byte that is illegal in labels becomes `_`. If two labels would be equal, the
  *          later one gets one more `_` at its end. So does a dimension named `le`, if the report has a
  *          histogram.
@@ -42,6 +46,9 @@ struct metric {
 
 /* Sets the i-th metric of a report. False: there are no more. */
 bool names_metric(const struct report *r, size_t i, struct metric *m);
+
+/* Has the only metric of the report its name as an alias? */
+bool names_has_alias(const struct report *r);
 
 struct names {
     char labels[REPORT_DIMENSIONS_MAX][NAMES_LABEL_BYTES]; /* by dimension */

@@ -433,8 +433,10 @@ static bool answer_query(struct request *rq, const struct remote_query *q, struc
     bool good = select_init(&select, &q->selector, &rq->budget, e);
     for (size_t i = 0; good && i < rq->store->report_count; i++) {
         struct metric metric;
+        bool matches;
         for (size_t m = 0; good && names_metric(&rq->store->reports[i], m, &metric); m++)
-            good = read_metric_of(rq, &select, q, i, &metric, e);
+            good = select_metric(&select, &rq->store->reports[i], &metric, &matches, e) &&
+                   read_metric_of(rq, &select, q, i, &metric, e);
     }
     select_fini(&select);
     /* write_row() has compared the length with bytes_max. */

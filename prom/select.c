@@ -3,6 +3,7 @@
 #include "aggregate/dimension.h"
 #include "base/mem.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct walk {
@@ -69,6 +70,28 @@ bool select_label(const struct select *s, const char *label, struct slice value,
             return false;
     }
     return true;
+}
+
+/* Is the metric's name given by `=`? */
+static bool is_named(const struct select *s, const char *name)
+{
+    bool is = false;
+    for (size_t i = 0; i < s->selector->matcher_count; i++) {
+        const struct matcher *m = &s->selector->matchers[i];
+        is |= m->kind == MATCHER_EQUAL && slice_is(m->name, METRIC_LABEL) && slice_is(m->value, name);
+    }
+    return is;
+}
+
+bool select_metric(const struct select *s, const struct report *r, struct metric *m, bool *matches,
+                   struct err *e)
+{
+    if (!select_label(s, METRIC_LABEL, slice_text(m->name), matches, e))
+        return false;
+    if (*matches || !names_has_alias(r) || !is_named(s, r->name))
+        return true;
+    snprintf(m->name, sizeof m->name, "%s", r->name);
+    return select_label(s, METRIC_LABEL, slice_text(m->name), matches, e);
 }
 
 static bool test_key(struct walk *w, struct slice key, bool *matches)

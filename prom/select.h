@@ -32,6 +32,10 @@ void select_fini(struct select *s);
 /* Do the matchers of a label take this value, whatever other labels say? */
 bool select_label(const struct select *s, const char *label, struct slice value, bool *matches,
                   struct err *e) MUST_CHECK;
+/* Does the selector match a metric of the report? If it does by the alias (names.h), that is the metric's
+ * name from now on. */
+bool select_metric(const struct select *s, const struct report *r, struct metric *m, bool *matches,
+                   struct err *e) MUST_CHECK;
 /* Finds series like match_series(), but a SERIES_SET may be empty. `has_le`: of METRIC_BUCKET, so matchers of
  * BUCKET_LABEL tell no series apart. The result is found once for all other metrics of a report, and borrowed
  * until the next call. NULL on failure. */

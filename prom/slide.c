@@ -2,6 +2,7 @@
 
 #include "aggregate/number.h"
 #include "base/mem.h"
+#include "prom/counter.h"
 #include "prom/over.h"
 
 #include <stdlib.h>
@@ -15,9 +16,14 @@ struct piece {
     int128 sum, least, most, last;
 };
 
+bool slide_needs_points(const struct measure *m, enum function f)
+{
+    return over_is_needed(f) || (m->kind == MEASURE_LAST && (f == FUNCTION_RATE || f == FUNCTION_INCREASE));
+}
+
 bool slide_needs_cells(const struct measure *m, enum function f)
 {
-    if (over_is_needed(f))
+    if (slide_needs_points(m, f))
         return true;
     switch (f) {
     case FUNCTION_MIN:
@@ -118,14 +124,20 @@ static bool is_there(const struct slide_ask *ask, const struct piece *p)
 static double of_points(const struct slide_ask *ask, const struct windows *w, const int64_t *columns,
                         size_t width, size_t window, int64_t *times, double *values)
 {
+    const bool is_rate = ask->function == FUNCTION_RATE || ask->function == FUNCTION_INCREASE;
     struct points p = {times, values, 0};
     for (size_t piece = w->list[window].first; piece < w->list[window].end; piece++) {
         int128 value;
         if (!measure_value(ask->measure, &columns[piece * width], &value))
             continue;
-        times[p.count] = w->edges[piece + 1];
+        times[p.count] = is_rate ? columns[piece * width] - 1 : w->edges[piece + 1];
         values[p.count++] = number_double(value);
     }
+    const int64_t from_ms = w->edges[w->list[window].first], to_ms = w->edges[w->list[window].end];
+    if (ask->function == FUNCTION_RATE)
+        return counter_rate(&p, from_ms, to_ms);
+    if (ask->function == FUNCTION_INCREASE)
+        return counter_increase(&p, from_ms, to_ms);
     int64_t at_ms = ask->at_ms + (int64_t)window * ask->step_ms;
     return over_points(ask->function, ask->parameter != NULL ? ask->parameter[window] : 0, at_ms, &p);
 }
@@ -191,6 +203,6 @@ void slide(const struct slide_ask *ask, const struct windows *w, const int64_t *
             values[i] = by_cell ? of_cells(ask->function, &all) : of_whole(m, ask->function, w, i, &all);
     }
     free(suffixes);
-    if (over_is_needed(ask->function))
+    if (slide_needs_points(m, ask->function))
         slide_points(ask, w, columns, width, values);
 }

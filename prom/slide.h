@@ -15,6 +15,9 @@
 #include "prom/vector.h"
 #include "prom/windows.h"
 
+/* Is the function worked out from the points of each cell: by over.h, or by counter.h from the last samples
+ * of a running total? */
+bool slide_needs_points(const struct measure *m, enum function f);
 /* Does the function need each cell of a window? False: the merged columns of the window suffice. */
 bool slide_needs_cells(const struct measure *m, enum function f);
 struct slide_ask {

@@ -47,8 +47,10 @@ const char *const decode_step_names[] = {"auto",
                                          "influx",
                                          "statsd",
                                          "otlp",
+                                         "otlp:totals",
                                          "remote_write",
                                          "remote_write:deltas",
+                                         "remote_write:totals",
                                          "csv:COLUMNS",
                                          "tsv:COLUMNS",
                                          "regex:EXPRESSION",
@@ -73,13 +75,10 @@ static const char *const plain_steps[] = {
     [STEP_STATSD] = "statsd",     [STEP_OTLP] = "otlp",       [STEP_REMOTE_WRITE] = "remote_write"};
 
 /* The names of steps that a colon and a text of up to the end follow. */
-static const char *const named_steps[] = {[STEP_AVRO] = "avro",
-                                          [STEP_PROTOBUF] = "protobuf",
-                                          [STEP_CSV] = "csv",
-                                          [STEP_TSV] = "tsv",
-                                          [STEP_REGEX] = "regex",
-                                          [STEP_W3C] = "w3c",
-                                          [STEP_REMOTE_WRITE] = "remote_write"};
+static const char *const named_steps[] = {[STEP_AVRO] = "avro",   [STEP_PROTOBUF] = "protobuf",
+                                          [STEP_CSV] = "csv",     [STEP_TSV] = "tsv",
+                                          [STEP_REGEX] = "regex", [STEP_W3C] = "w3c",
+                                          [STEP_OTLP] = "otlp",   [STEP_REMOTE_WRITE] = "remote_write"};
 
 static const char *const origin_names[] = {"key",         "topic",    "partition", "timestamp",
                                            "header:NAME", "tag:NAME", "/POINTER",  NULL};
@@ -218,8 +217,10 @@ static bool part_names_of(enum decode_step_kind kind, struct slice parts, struct
     if (kind == STEP_W3C)
         return w3c_names_are_good(parts, false, e);
     if (kind == STEP_REMOTE_WRITE)
-        return slice_is(parts, DECODE_DELTAS) ||
-               refuse(e, parts, "remote_write, or remote_write: deltas", NULL);
+        return slice_is(parts, DECODE_DELTAS) || slice_is(parts, DECODE_TOTALS) ||
+               refuse(e, parts, "[remote_write], [{remote_write: deltas}] or [{remote_write: totals}]", NULL);
+    if (kind == STEP_OTLP)
+        return slice_is(parts, DECODE_TOTALS) || refuse(e, parts, "[otlp], or [{otlp: totals}]", NULL);
     bool good = kind == STEP_REGEX ? line_regex_names(parts, names, e) : csv_names(parts, names, &count, e);
     return good || err_prefix(e, "%s", named_steps[kind]);
 }
@@ -238,16 +239,17 @@ static bool add_step(struct decode *d, struct slice text, struct err *e)
         return err_set(e, EX_CONFIG, "found %zu bytes behind %s, expected a text of at most %d", parts.len,
                        named_steps[step.kind], DECODE_PARTS_BYTES - 1);
     if (!is_named && !is_format && !parse_step(text, &step))
-        return refuse(e, text,
-                      "auto, common, combined, vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, "
-                      "protobuf:FILE, json:/POINTER, json, metric, logfmt, "
-                      "influx, statsd, otlp, remote_write, remote_write:deltas, "
-                      "csv:COLUMNS, tsv:COLUMNS, regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, "
-                      "nginx:FORMAT, alb, caddy, "
-                      "elb, haproxy, s3, traefik or traefik_json",
-                      decode_step_names);
+        return refuse(
+            e, text,
+            "auto, common, combined, vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, "
+            "protobuf:FILE, json:/POINTER, json, metric, logfmt, "
+            "influx, statsd, otlp, otlp:totals, remote_write, remote_write:deltas, remote_write:totals, "
+            "csv:COLUMNS, tsv:COLUMNS, regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, "
+            "nginx:FORMAT, alb, caddy, "
+            "elb, haproxy, s3, traefik or traefik_json",
+            decode_step_names);
     enum decode_step_kind last = d->step_count > 0 ? d->steps[d->step_count - 1].kind : STEP_SYSLOG;
-    if (makes_events(last) && last != STEP_OTLP)
+    if (makes_events(last) && (last != STEP_OTLP || decode_keeps_totals(d)))
         return refuse(e, text, "nothing behind the step that makes events", NULL);
     if (d->step_count == DECODE_STEPS_MAX)
         return err_set(e, EX_CONFIG, "found more steps than %d, expected at most so many", DECODE_STEPS_MAX);
@@ -480,6 +482,12 @@ bool decode_is_open(const struct decode *d)
            last == STEP_OTLP || last == STEP_REMOTE_WRITE || decode_step_has_values(last);
 }
 
+bool decode_keeps_totals(const struct decode *d)
+{
+    const enum decode_step_kind last = d->step_count > 0 ? d->steps[d->step_count - 1].kind : STEP_SYSLOG;
+    return (last == STEP_OTLP || last == STEP_REMOTE_WRITE) && slice_is(slice_text(d->parts), DECODE_TOTALS);
+}
+
 bool decode_needs_schema(const struct decode *d)
 {
     return d->step_count > 0 && decode_step_has_schema(d->steps[0].kind);
@@ -530,7 +538,8 @@ const char *decode_named_step(const struct decode *d, size_t i, struct slice *te
         return format_server_name(d->format.server);
     }
     *text = slice_text(decode_step_has_schema(d->steps[i].kind) ? d->schema_path : d->parts);
-    return kind < COUNT_OF(named_steps) && text->len > 0 ? named_steps[kind] : NULL;
+    bool is_others = kind == STEP_OTLP && i + 1 < d->step_count; /* the text is of the step behind */
+    return kind < COUNT_OF(named_steps) && text->len > 0 && !is_others ? named_steps[kind] : NULL;
 }
 
 void decode_print_step(const struct decode *d, size_t i, struct text *out)

@@ -15,9 +15,11 @@
  *   decode: [logfmt]                     a line of KEY=VALUE pairs, its fields by key
  *   decode: [{csv: [time, -, host]}]     a line of columns with these names; also tsv
  *   decode: [influx]                     the line protocol of Telegraf, or [statsd]: each value is an event
- *   decode: [otlp]                       logs and metrics of OpenTelemetry, in protobuf or JSON
+ *   decode: [otlp]                       logs and metrics of OpenTelemetry, in protobuf or JSON;
+ *                                        {otlp: totals}
  *   decode: [otlp, combined]             a line that is the body of such a log
- *   decode: [remote_write]               samples and native histograms of Prometheus; {remote_write: deltas}
+ *   decode: [remote_write]               samples and native histograms of Prometheus; {remote_write: deltas},
+ *                                        {remote_write: totals}
  *   decode: [w3c]                        a line of columns that #Fields: names; {w3c: NAMES} also without
  *   decode: [{regex: '(?<time>\S+) …'}]  a line that this regular expression matches, its fields by group
  *   decode: [haproxy]                    a line as HAProxy writes it; preset.h has more servers
@@ -58,6 +60,7 @@
 #include "ingest/schema/registry.h"
 
 #define DECODE_DELTAS       "deltas" /* the text of {remote_write: deltas} */
+#define DECODE_TOTALS       "totals" /* the text of {remote_write: totals} and {otlp: totals} */
 #define DECODE_STEPS_MAX    4
 #define DECODE_FIELDS_MAX   FIELD_MAX
 #define DECODE_ORIGIN_BYTES 128  /* bytes of one origin's text, with its NUL */
@@ -220,6 +223,8 @@ const char *decode_named_step(const struct decode *d, size_t i, struct slice *te
 void decode_print_steps(const struct decode *d, struct text *out);
 /* "tag:userid": as decode_add_field() takes it. */
 void decode_print_origin(const struct origin *o, struct text *out);
+/* Does the last step make events of totals since a start, as of levels? */
+bool decode_keeps_totals(const struct decode *d);
 /* Does a step need a schema, of the registry or of schema_path? */
 bool decode_needs_schema(const struct decode *d);
 /* The kind of that schema. Pre: decode_needs_schema(). */

@@ -31,6 +31,7 @@ struct otlp *otlp_new(const struct decode *d, size_t line_max, struct arena *mem
     o->line_max = line_max;
     o->has_text_step = d->step_count > 1;
     o->needs_no_time = d->time_is_brokers;
+    o->keeps_totals = decode_keeps_totals(d);
     for (size_t i = 0; i < OTLP_OWN_COUNT; i++)
         o->own[i] = decode_own_field(d, own_names[i]);
     return o;

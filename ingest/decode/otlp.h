@@ -17,6 +17,8 @@
  * Totals  : a sum or histogram since a start (cumulative), or of unknown temporality, is a reject
  *           (`cumulative`): a total must not be added to the next. A sum that may fall, as a level of memory,
  *           is a gauge then. All summaries are totals. Such a metric is one reject, whatever points it has.
+ *           If the step is {otlp: totals}, cumulative sums and histograms with bounds of their own are
+ *           events, as levels are.
  * Broken  : a record that is broken is a reject (`otlp`), others of its message are not. The rest of a broken
  *           part that holds records is one reject.
  * Bodies  : if another step follows, it gets each body that is a text. Any other record is then a reject

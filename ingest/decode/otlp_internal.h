@@ -45,6 +45,7 @@ struct otlp {
     size_t line_max;
     bool has_text_step;             /* another step takes the bodies */
     bool needs_no_time;             /* the time is the broker's */
+    bool keeps_totals;              /* sums and histograms since a start are events, as levels are */
     enum field own[OTLP_OWN_COUNT]; /* FIELD_MAX: it is not known */
     const struct record *record;
     bool has_begun;

@@ -60,8 +60,9 @@ static void note_data(struct otlp_metric *m, const struct protobuf_field *f, uin
     }
 }
 
-/* May the values of such points be added up, or are they levels? False: they are totals. */
-static bool is_countable(struct otlp_metric *m, uint64_t kind)
+/* May the values of such points be added up, or are they levels, or totals that are kept? False: they are
+ * totals. */
+static bool is_countable(struct otlp_metric *m, uint64_t kind, bool keeps_totals)
 {
     uint64_t temporality = 0, is_monotonic = 0;
     struct slice rest = m->points;
@@ -78,6 +79,8 @@ static bool is_countable(struct otlp_metric *m, uint64_t kind)
         m->type = "gauge";
         return true;
     }
+    if (temporality == TEMPORALITY_CUMULATIVE)
+        return keeps_totals && (kind == METRIC_SUM || kind == METRIC_HISTOGRAM);
     return kind != METRIC_SUMMARY && temporality == TEMPORALITY_DELTA;
 }
 
@@ -111,7 +114,7 @@ enum otlp_result otlp_metric_begin(struct otlp *o, struct slice bytes, struct re
         return otlp_refuse(o, REJECT_OTLP, bytes, at, why);
     }
     enum reject_reason reason = m->name.len == 0 || kind == 0 || o->has_text_step ? REJECT_MEMBER
-                                : !is_countable(m, kind)                          ? REJECT_CUMULATIVE
+                                : !is_countable(m, kind, o->keeps_totals)         ? REJECT_CUMULATIVE
                                                                                   : REJECT_COUNT;
     if (reason != REJECT_COUNT) {
         m->points = slice_of(NULL, 0);

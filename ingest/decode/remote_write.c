@@ -34,7 +34,7 @@ struct part {
 struct remote_write {
     struct arena *memory;
     size_t line_max;
-    bool are_deltas;
+    bool are_deltas, keeps_totals;
     bool needs_no_time; /* the time is the broker's */
     bool has_begun;
     struct remote_labels labels;
@@ -58,6 +58,7 @@ struct remote_write *remote_write_new(const struct decode *d, size_t line_max, s
     w->memory = memory;
     w->line_max = line_max;
     w->are_deltas = slice_is(slice_text(d->parts), DECODE_DELTAS);
+    w->keeps_totals = decode_keeps_totals(d);
     w->needs_no_time = d->time_is_brokers;
     w->labels.fields = decode_tag_fields(d);
     w->labels.type = decode_own_field(d, "type");
@@ -347,7 +348,7 @@ static enum remote_result next_value(struct remote_write *w, struct event *ev, s
         return read_histogram(w, bytes, ev, why);
     if (f.number != w->layout->samples || w->skips_samples)
         return REMOTE_END;
-    if (!remote_series_is_total(&w->series, w->are_deltas))
+    if (w->keeps_totals || !remote_series_is_total(&w->series, w->are_deltas))
         return read_sample(w, *bytes, ev, why);
     w->skips_samples = true;
     *bytes = w->whole;

@@ -10,7 +10,8 @@
  * Labels  : fill the fields that have their names: just texts, as `host`, and known own ones. __type__ and
  *           __unit__, or the metadata of 2.0, are the own fields `type` and `unit`.
  * Levels  : a sample is an event, unless it is a total since a start (a counter): by its type, else by its
- *           name, since 1.0 sends no types. A series of totals is one reject (`cumulative`).
+ *           name, since 1.0 sends no types. A series of totals is one reject (`cumulative`). If the step is
+ *           {remote_write: totals}, totals are events, too, as levels are.
  * Deltas  : histograms count if their series has the label __temporality__="delta". Others are totals, or the
  *           states of a gauge histogram (`gauge_histogram`). If the step is {remote_write: deltas}, samples
  *           without a type and histograms with the reset hint GAUGE are deltas: so Prometheus sends those of

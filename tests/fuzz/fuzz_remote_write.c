@@ -1,5 +1,6 @@
 /* Any bytes as a message of Prometheus' remote write, packed by Snappy or not; also its labels by name,
- * deltas by configuration, and the broker's time. Not timed: N bytes make up to 22 N / 4 results. */
+ * deltas and totals by configuration, and the broker's time. Not timed: N bytes make up to 22 N / 4
+ * results. */
 #include "base/snappy.h"
 #include "ingest/event.h"
 #include "tests/fuzz/fuzz.h"
@@ -7,7 +8,8 @@
 
 #define LINE_MAX 65536
 
-static const char *const steps[] = {"remote_write", "remote_write:deltas", "remote_write"};
+static const char *const steps[] = {"remote_write", "remote_write:deltas", "remote_write:totals",
+                                    "remote_write"};
 
 static struct chain *make(struct decode *d, const char *step, bool is_brokers_time)
 {

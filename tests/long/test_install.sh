@@ -7,7 +7,7 @@ trap 'rm -rf "$dir"' EXIT
 make --silent install DESTDIR="$dir" PREFIX=/opt/tallyd
 root=$dir/opt/tallyd
 "$root/bin/tallyd" --version
-for example in tallyd kafka monitoring; do
+for example in tallyd kafka monitoring prometheus; do
     "$root/bin/tallyd" check -c "$root/share/doc/tallyd/examples/$example.yaml"
 done
 grep -q '^ExecStart=/opt/tallyd/bin/tallyd run -c /etc/tallyd.yaml$' "$root/lib/systemd/system/tallyd.service"

@@ -130,8 +130,8 @@ static const struct bad_config bad_files[] = {
     {"sources: {a: {decode: [combied]}}",
      "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
      "common, combined, vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, protobuf:FILE, "
-     "json:/POINTER, json, metric, logfmt, influx, statsd, otlp, remote_write, "
-     "remote_write:deltas, csv:COLUMNS, tsv:COLUMNS, "
+     "json:/POINTER, json, metric, logfmt, influx, statsd, otlp, otlp:totals, remote_write, "
+     "remote_write:deltas, remote_write:totals, csv:COLUMNS, tsv:COLUMNS, "
      "regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, nginx:FORMAT, "
      "alb, caddy, elb, haproxy, s3, traefik or traefik_json "
      "(did you mean \"combined\"?)\n"},
@@ -144,8 +144,14 @@ static const struct bad_config bad_files[] = {
      "f.yaml:2:11: sources.a: found remote_write behind another step, expected it alone\n"},
     {CLUSTER "sources: {a: {type: kafka, decode: [remote_write, json]}}",
      "f.yaml:2:51: sources.a.decode: found \"json\", expected nothing behind the step that makes events\n"},
-    {CLUSTER "sources: {a: {type: kafka, decode: [{remote_write: totals}]}}",
-     "f.yaml:2:52: sources.a.decode: found \"totals\", expected remote_write, or remote_write: deltas\n"},
+    {CLUSTER "sources: {a: {type: kafka, decode: [{remote_write: total}]}}",
+     "f.yaml:2:52: sources.a.decode: found \"total\", expected [remote_write], "
+     "[{remote_write: deltas}] or [{remote_write: totals}]\n"},
+    {CLUSTER "sources: {a: {type: kafka, decode: [{otlp: deltas}]}}",
+     "f.yaml:2:44: sources.a.decode: found \"deltas\", expected [otlp], or [{otlp: totals}]\n"},
+    {CLUSTER "sources: {a: {type: kafka, decode: [{otlp: totals}, combined]}}",
+     "f.yaml:2:53: sources.a.decode: found \"combined\", expected nothing behind the step that makes "
+     "events\n"},
     {"sources: {a: {decode: remote_write}}",
      "f.yaml:1:11: sources.a: found remote_write, expected that with type: kafka only: its values are no "
      "lines\n"},
@@ -183,7 +189,7 @@ static const struct bad_config bad_files[] = {
     {"sources: {a: {decode: [{}]}}",
      "f.yaml:1:24: sources.a.decode: found nothing, expected a step of decoding\n"},
     {"sources: {a: {decode: {a: b}}}", "f.yaml:1:23: sources.a.decode: found a mapping, expected a list of "
-                                       "steps, such as [json:/message, combined]\n"},
+                                       "steps, such as [json:/message, combined] or [{csv: [time, host]}]\n"},
     {"sources: {a: {decode: \"${HOME}\"}}",
      "f.yaml:1:23: sources.a.decode: found \"${HOME}\", expected a text without ${: what is counted must not "
      "change with the environment\n"},
@@ -302,7 +308,8 @@ static void test_config_reads_sources_before_reports(void **state)
                     "f.yaml:2:23: sources.a.decode: found \"jsn\", expected auto, common, combined, "
                     "vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, protobuf:FILE, "
                     "json:/POINTER, json, metric, logfmt, "
-                    "influx, statsd, otlp, remote_write, remote_write:deltas, "
+                    "influx, statsd, otlp, otlp:totals, remote_write, remote_write:deltas, "
+                    "remote_write:totals, "
                     "csv:COLUMNS, tsv:COLUMNS, "
                     "regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, nginx:FORMAT, alb, caddy, elb, "
                     "haproxy, s3, traefik or "

@@ -3,6 +3,8 @@
 #include "prom/fetch.h"
 #include "prom/names.h"
 #include "prom/number.h"
+#include "prom/parse.h"
+#include "prom/select.h"
 #include "prom/write.h"
 #include "tests/support/world.h"
 
@@ -440,6 +442,49 @@ static void test_labels_are_legal_and_apart(void **state)
     report_fini(&r);
 }
 
+/* The name by which a selector has the only metric of a report `m` with these measures; "": by none. */
+static const char *name_found(const char *selector, size_t measures, const char *const expressions[],
+                              struct metric *metric)
+{
+    static const char *const names[] = {"a", "b"};
+    struct report r;
+    struct arena arena;
+    struct budget b;
+    struct select s;
+    struct err e;
+    bool matches;
+    assert_true(report_init(&r, slice_text("m"), 1, &e));
+    for (size_t i = 0; i < measures; i++)
+        assert_true(report_add_measure(&r, slice_text(names[i]), slice_text(expressions[i]), &e));
+    assert_true(report_finish(&r, &e));
+    arena_init(&arena, 4096);
+    budget_init(&b, 1000, NULL, &arena);
+    const struct node *n = parse_selector(slice_text(selector), &arena, &e);
+    assert_non_null(n);
+    assert_true(select_init(&s, &n->selector, &b, &e) && names_metric(&r, 0, metric));
+    assert_true(select_metric(&s, &r, metric, &matches, &e));
+    select_fini(&s);
+    arena_fini(&arena);
+    report_fini(&r);
+    return matches ? metric->name : "";
+}
+
+static void test_the_only_metric_of_a_report_has_its_name(void **state)
+{
+    static const char *const last[] = {"last(bytes)", "count"}, *const sketch[] = {"histogram(bytes)"};
+    struct metric m;
+    (void)state;
+    assert_string_equal(name_found("m", 1, last, &m), "m");
+    assert_string_equal(name_found("{__name__=\"m\",x!=\"\"}", 1, last, &m), "m");
+    assert_string_equal(name_found("m:a", 1, last, &m), "m:a");
+    assert_string_equal(name_found("{__name__=~\"m.*\"}", 1, last, &m), "m:a");
+    assert_string_equal(name_found("{__name__=~\"m\"}", 1, last, &m), "");
+    assert_string_equal(name_found("{__name__=\"m\",__name__!=\"m\"}", 1, last, &m), "");
+    assert_string_equal(name_found("n", 1, last, &m), "");
+    assert_string_equal(name_found("m", 2, last, &m), "");
+    assert_string_equal(name_found("m", 1, sketch, &m), "");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, world_teardown)
 
 int main(void)
@@ -461,6 +506,7 @@ int main(void)
         TEST(test_regular_expressions_are_those_of_re2),
         cmocka_unit_test(test_numbers_are_the_shortest_that_read_back),
         cmocka_unit_test(test_labels_are_legal_and_apart),
+        cmocka_unit_test(test_the_only_metric_of_a_report_has_its_name),
     };
     int failed = 0;
     for (size_t i = 0; i < 2; i++) {
