@@ -320,6 +320,25 @@ class New(MongoCase):
         self.assertEqual(expected, self.stored("pages", "day", "minute"))
         self.assertEqual(add_up(recount(self.lines), "month"), self.stored("pages", "month", "month"))
 
+    def test_series_that_are_there(self):
+        """A process that begins knows none of them. One update finds all; only missing ones are inserted."""
+        self.add(FIRST_DAY, 3, range(40))
+        for pages, inserts in ((40, 0), (50, 1), (50, 0)):
+            commands = self.add(FIRST_DAY, 4, range(pages))
+            self.assertEqual((1, inserts), tuple(commands[name, "pages.series"] for name in ("update", "insert")))
+            numbers = [one["applied"]["w0"] for one in self.base["pages.series"].find()]
+            self.assertEqual((pages, 1), (len(numbers), len(set(numbers))))
+            self.check(self.lines, files=["a.log"])
+
+    def test_series_that_are_there_behind_new_ones(self):
+        """After a command of new ones the next are tried as new; those that are there get the batch's number all the same."""
+        self.add(FIRST_DAY, 3, range(2000, 2100))
+        self.add(FIRST_DAY, 4, [*range(1000), *range(1950, 2150)])
+        self.check(self.lines, files=["a.log"])
+        numbers = {one["metadata"]["path"]: one["applied"]["w0"] for one in self.base["pages.series"].find()}
+        self.assertEqual(1200, len(numbers))
+        self.assertEqual(numbers["/page-1999.html"], numbers["/page-2000.html"])
+
     def test_other_metadata_than_the_name_says_are_refused(self):
         self.add(FIRST_DAY, 3, range(8))
         days = self.base["pages.day"]

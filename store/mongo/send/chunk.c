@@ -321,8 +321,7 @@ static bool refuse_id(const struct mongo_chunk *c, size_t index, struct err *e)
 
 /* ---- together */
 
-/* Does the chunk add to documents that may exist? If not, it makes new ones: series, or preallocated
- * documents. */
+/* Does the chunk add to documents? If not, they only have to be there: series, or preallocated documents. */
 static bool adds(const struct mongo_chunk *c)
 {
     static const char *const operators[] = {"u.$inc", "u.$min", "u.$max", "u.$push"};
@@ -411,15 +410,24 @@ static void list(struct mongo_chunk *c, size_t *which)
     qsort_r(which, c->count, sizeof *which, compare_ids, c);
 }
 
+/* Is inserting the documents worth the try before anything else? A server takes long to refuse those that
+ * exist: of series, most do after a restart. */
+static bool is_new(const struct mongo_chunk *c)
+{
+    return c->is_ahead || (!adds(c) && (c->one_by_one || c->makes_most));
+}
+
 /* First tries the ways that apply many updates at once. They leave *n of `which`, which go one by one. */
 static bool apply_many(struct mongo_chunk *c, size_t *which, size_t *n, struct err *e)
 {
-    bool together = false;
-    if (!adds(c))
-        return insert(c, which, n, e);
+    bool together = false, tried = is_new(c);
+    if (tried && !insert(c, which, n, e))
+        return false;
+    if (*n == 0 || c->is_ahead)
+        return true;
     if (!c->one_by_one && !send_together(c, which, n, &together, e))
         return false;
-    if (*n == 0)
+    if (*n == 0 || tried)
         return true;
     if (together)
         return insert(c, which, n, e);
@@ -441,8 +449,10 @@ bool mongo_chunk_apply(struct mongo_chunk *c, struct err *e)
     }
     if (n > 0)
         return refuse_id(c, which[0], e);
-    if (!c->is_ahead)
+    if (!c->is_ahead) {
         c->finds_new = c->made * NEW_SHARE > c->count;
+        c->makes_most = 2 * c->made > c->count;
+    }
     c->count = 0;
     text_clear(&c->raw);
     failpoint(FAILPOINT_MONGO_APPLYING);

@@ -14,9 +14,10 @@ struct mongo_chunk {
     size_t at[MONGO_CHUNK_UPDATES];
     const char *ids[MONGO_CHUNK_UPDATES]; /* `_id`s within `raw`, while the chunk is applied */
     size_t count;
-    size_t made;    /* documents that the chunk made */
-    bool is_ahead;  /* all updates only preallocate documents */
-    bool finds_new; /* the chunk before made many documents: worth looking for new ones */
+    size_t made;     /* documents that the chunk made */
+    bool is_ahead;   /* all updates only preallocate documents */
+    bool finds_new;  /* the chunk before made many documents: worth looking for new ones */
+    bool makes_most; /* the chunk before made most of its documents */
 };
 
 /* An update of the log, within `raw`. A bson_t points into itself: it cannot be returned. */
