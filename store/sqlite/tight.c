@@ -1,10 +1,11 @@
 #include "store/sqlite/tight.h"
 
 #include "base/bits.h"
+#include "store/sqlite/tight_one.h"
 
 #define SHIFT_BITS    4 /* of a histogram */
-#define SLOT_BITS     12
-#define RANK_BITS     6
+#define SLOT_BITS     TIGHT_SLOT_BITS
+#define RANK_BITS     TIGHT_RANK_BITS
 #define IS_ENTRIES    1 /* first byte of a packed distinct count (distinct.c) */
 #define IS_REGISTERS  2
 #define HAS_REGISTERS (DISTINCT_ENTRIES_MAX + 1) /* in place of a number of entries */
@@ -40,25 +41,6 @@ static size_t list_buckets(const struct histogram *h, struct histogram_bucket *t
         to[at] = (struct histogram_bucket){h->few[i], h->few_counts[i]};
     }
     return count;
-}
-
-/* One bucket of one event: most series have no more of them in most minutes. */
-static size_t put_one_event(int32_t slot, uint8_t *to)
-{
-    const uint64_t bits = 3 | varint_zigzag(slot) << 2 | (uint64_t)1 << (2 + SLOT_BITS);
-    to[0] = (uint8_t)bits;
-    to[1] = (uint8_t)(bits >> 8);
-    return 2;
-}
-
-/* Reads what put_one_event() writes. False: it is something else. */
-static inline bool get_one_event(struct slice tight, uint64_t *slot)
-{
-    if (tight.len != 2)
-        return false;
-    const uint64_t bits = (uint64_t)(uint8_t)tight.ptr[0] | (uint64_t)(uint8_t)tight.ptr[1] << 8;
-    *slot = bits >> 2 & ((1 << SLOT_BITS) - 1);
-    return (bits & 3) == 3 && bits >> (2 + SLOT_BITS) == 1;
 }
 
 /* Writing fails if it takes more bytes than packed ones. Pre: count > 0. */
@@ -163,41 +145,6 @@ static void get_histogram(struct bits_in *b, uint64_t buckets, struct text *pack
 }
 
 /* ---- distinct counts */
-
-/* One text. Returns 0 if it takes no fewer bytes than usual. */
-static size_t put_one_text(uint32_t entry, uint8_t *to)
-{
-    const unsigned shift = DISTINCT_ENTRY_BITS - 1, rank = entry & ((1 << RANK_BITS) - 1);
-    const uint64_t bits = entry >> RANK_BITS, high = bits >> shift, low = bits & (((uint64_t)1 << shift) - 1);
-    const unsigned before = 2 + (unsigned)high + shift, size = (before + rank + 7) / 8;
-    if (size > sizeof bits || size > 1 + varint_size(entry))
-        return 0;
-    const uint64_t all =
-        htole64(1 | (uint64_t)2 << high | low << (2 + high) | (uint64_t)1 << (before + rank - 1));
-    memcpy(to, &all, sizeof all);
-    return size;
-}
-
-/* Reads what put_one_text() writes. False: it is something else. */
-static inline bool get_one_text(struct slice tight, uint64_t *entry)
-{
-    const unsigned shift = DISTINCT_ENTRY_BITS - 1;
-    uint64_t all = 0;
-    if (tight.len < 4 || tight.len > sizeof all)
-        return false;
-    memcpy(&all, tight.ptr, 4);
-    for (size_t i = 4; i < tight.len; i++)
-        ((uint8_t *)&all)[i] = (uint8_t)tight.ptr[i];
-    all = le64toh(all);
-    const unsigned high = (all & 2) != 0 ? 0 : 1, before = 2 + high + shift;
-    const uint64_t behind = all >> before;
-    if ((all & 1) == 0 || (high == 1 && (all & 4) == 0) || behind == 0 || (behind & (behind - 1)) != 0)
-        return false;
-    const unsigned rank = (unsigned)__builtin_ctzll(behind) + 1;
-    const uint64_t bits = (uint64_t)high << shift | (all >> (2 + high) & (((uint64_t)1 << shift) - 1));
-    *entry = bits << RANK_BITS | rank;
-    return (before + rank + 7) / 8 == tight.len;
-}
 
 /* Writing fails if it takes more bytes than packed ones. Pre: count > 0. */
 static void put_entries(const uint32_t *entries, size_t count, struct bits_out *b)
@@ -357,8 +304,6 @@ static size_t put_histogram(const struct histogram *h, uint8_t *to)
 {
     struct bits_out b = {.p = to, .end = to};
     struct histogram_bucket list[BUCKETS_MAX];
-    if (h->counts == NULL && h->few_counts[0] == 1 && h->few_counts[1] == 0)
-        return put_one_event(h->few[0], to);
     const size_t count = list_buckets(h, list);
     if (count == 0)
         return 0;
@@ -372,8 +317,6 @@ static size_t put_distinct(const struct distinct *d, uint8_t *to)
 {
     struct bits_out b = {.p = to, .end = to};
     uint32_t entries[DISTINCT_ENTRIES_MAX];
-    if (d->mask == 0 && d->count == 1)
-        return put_one_text(d->few[0], to);
     if (d->mask == DISTINCT_MANY) {
         put_registers(d->registers, &b);
     } else {
@@ -388,8 +331,9 @@ static size_t put_distinct(const struct distinct *d, uint8_t *to)
 
 size_t tight_put(enum sketch_kind kind, const union sketch *s, uint8_t *to, struct text *work)
 {
-    const size_t len =
-        kind == SKETCH_HISTOGRAM ? put_histogram(&s->histogram, to) : put_distinct(&s->distinct, to);
+    size_t len = tight_put_one(kind, s, to);
+    if (len == 0)
+        len = kind == SKETCH_HISTOGRAM ? put_histogram(&s->histogram, to) : put_distinct(&s->distinct, to);
     return len > 0 ? len : put_other(kind, s, to, work);
 }
 
@@ -457,7 +401,7 @@ bool tight_get(enum sketch_kind kind, struct slice tight, struct text *packed)
     struct bits_in b = {.p = begin, .end = begin + tight.len};
     uint8_t packed_one[1 + VARINT_BYTES_MAX], *p = packed_one;
     uint64_t one;
-    if (kind == SKETCH_HISTOGRAM ? get_one_event(tight, &one) : get_one_text(tight, &one)) {
+    if (kind == SKETCH_HISTOGRAM ? tight_get_event(tight, &one) : tight_get_text(tight, &one)) {
         if (kind == SKETCH_DISTINCT)
             *p++ = IS_ENTRIES;
         p = varint_put(p, one);
