@@ -10,6 +10,7 @@
 #define IS_REGISTERS  2
 #define HAS_REGISTERS (DISTINCT_ENTRIES_MAX + 1) /* in place of a number of entries */
 #define BUCKETS_MAX   (2 * HISTOGRAM_SLOTS - 1)
+#define MOST_BUCKETS  128                    /* of most histograms: eight octaves */
 #define COUNT_MAX     ((uint64_t)UINT32_MAX) /* greater ones choose no shift, which is below 32 */
 _Static_assert(2 * HISTOGRAM_SLOTS <= 1 << SLOT_BITS, "a slot in zigzag has so many bits");
 
@@ -43,15 +44,38 @@ static size_t list_buckets(const struct histogram *h, struct histogram_bucket *t
     return count;
 }
 
+/* The bytes of two numbers as varints. */
+static inline size_t two_varints_size(uint64_t a, uint64_t b)
+{
+    return LIKELY((a | b) < 0x80) ? 2 : varint_size(a) + varint_size(b);
+}
+
+/* The gap before a bucket, and its count. */
+static inline void put_bucket(struct bits_out *b, uint64_t gap, unsigned gap_shift, uint64_t more,
+                              unsigned count_shift)
+{
+    const uint64_t gap_high = gap >> gap_shift, more_high = more >> count_shift;
+    if (LIKELY(gap_high + gap_shift + more_high + count_shift < 31)) { /* at once */
+        const unsigned bits = (unsigned)gap_high + 1 + gap_shift;
+        const uint64_t first = (uint64_t)1 << gap_high | (gap & (((uint64_t)1 << gap_shift) - 1))
+                                                             << (gap_high + 1);
+        const uint64_t second = (uint64_t)1 << more_high | (more & (((uint64_t)1 << count_shift) - 1))
+                                                               << (more_high + 1);
+        bits_put(b, first | second << bits, bits + (unsigned)more_high + 1 + count_shift);
+        return;
+    }
+    bits_put_rice(b, gap, gap_shift);
+    bits_put_rice(b, more, count_shift);
+}
+
 /* Writing fails if it takes more bytes than packed ones. Pre: count > 0. */
 static void put_buckets(const struct histogram_bucket *list, size_t count, struct bits_out *b)
 {
     const uint64_t first = varint_zigzag(list[0].slot), gaps = count - 1;
-    uint64_t packed = varint_size(first), more = 0;
+    uint64_t packed = two_varints_size(first, (uint64_t)list[0].count), more = 0;
     for (size_t i = 0; i < count; i++) {
         const uint64_t events = (uint64_t)list[i].count;
-        packed +=
-            varint_size(events) + (i > 0 ? varint_size((uint64_t)(list[i].slot - list[i - 1].slot - 1)) : 0);
+        packed += i > 0 ? two_varints_size((uint64_t)(list[i].slot - list[i - 1].slot - 1), events) : 0;
         more += events <= COUNT_MAX ? events - 1 : COUNT_MAX;
     }
     b->end = b->p + packed;
@@ -63,10 +87,9 @@ static void put_buckets(const struct histogram_bucket *list, size_t count, struc
     bits_put(b, gap_shift, count > 1 ? SHIFT_BITS : 0);
     bits_put(b, first, SLOT_BITS);
     bits_put_rice(b, (uint64_t)list[0].count - 1, count_shift);
-    for (size_t i = 1; i < count; i++) {
-        bits_put_rice(b, (uint64_t)(list[i].slot - list[i - 1].slot - 1), gap_shift);
-        bits_put_rice(b, (uint64_t)list[i].count - 1, count_shift);
-    }
+    for (size_t i = 1; i < count; i++)
+        put_bucket(b, (uint64_t)(list[i].slot - list[i - 1].slot - 1), gap_shift, (uint64_t)list[i].count - 1,
+                   count_shift);
 }
 
 /* False: it is damaged. */
@@ -146,20 +169,37 @@ static void get_histogram(struct bits_in *b, uint64_t buckets, struct text *pack
 
 /* ---- distinct counts */
 
+static inline void put_entry(struct bits_out *b, uint64_t gap, unsigned shift, unsigned rank)
+{
+    const uint64_t high = gap >> shift, low = gap & (((uint64_t)1 << shift) - 1);
+    if (LIKELY(high + shift + rank < 32)) { /* at once */
+        const unsigned before = (unsigned)high + 1 + shift;
+        bits_put(b, (uint64_t)1 << high | low << (high + 1) | (uint64_t)1 << (before + rank - 1),
+                 before + rank);
+        return;
+    }
+    bits_put_rice(b, gap, shift);
+    bits_put_unary(b, rank - 1);
+}
+
 /* Writing fails if it takes more bytes than packed ones. Pre: count > 0. */
 static void put_entries(const uint32_t *entries, size_t count, struct bits_out *b)
 {
     const unsigned shift = entry_shift(count);
+    uint8_t *const begin = b->p;
     uint64_t next = 0, packed = 1;
-    for (size_t i = 0; i < count; i++)
-        packed += varint_size(entries[i] - (i > 0 ? entries[i - 1] : 0));
-    b->end = b->p + packed;
+    uint32_t before = 0;
+    b->end = b->p + 1 + count * VARINT_BYTES_MAX;
     bits_put_gamma(b, count);
     for (size_t i = 0; i < count; i++) {
-        bits_put_rice(b, (entries[i] >> RANK_BITS) - next, shift);
-        bits_put_unary(b, (entries[i] & ((1 << RANK_BITS) - 1)) - 1);
-        next = (entries[i] >> RANK_BITS) + 1;
+        const uint32_t entry = entries[i];
+        packed += varint_size(entry - before);
+        put_entry(b, (entry >> RANK_BITS) - next, shift, entry & ((1 << RANK_BITS) - 1));
+        next = (entry >> RANK_BITS) + 1;
+        before = entry;
     }
+    b->end = begin + packed;
+    b->failed |= b->p > b->end;
 }
 
 /* False: it is damaged. */
@@ -299,17 +339,34 @@ static size_t put_other(enum sketch_kind kind, const union sketch *s, uint8_t *t
     return (size_t)(end - to) + work->len;
 }
 
-/* Returns 0 if it is empty, or takes more bytes than packed ones. */
-static size_t put_histogram(const struct histogram *h, uint8_t *to)
+static size_t put_list(const struct histogram_bucket *list, size_t count, uint8_t *to)
 {
     struct bits_out b = {.p = to, .end = to};
-    struct histogram_bucket list[BUCKETS_MAX];
-    const size_t count = list_buckets(h, list);
     if (count == 0)
         return 0;
     put_buckets(list, count, &b);
     const uint8_t *const end = bits_finish(&b);
     return b.failed ? 0 : (size_t)(end - to);
+}
+
+/* With a small list, since most histograms have few buckets: a stack of ten pages would drive others from the
+ * caches. */
+static size_t __attribute__((noinline)) put_few_buckets(const struct histogram *h, uint8_t *to)
+{
+    struct histogram_bucket list[MOST_BUCKETS];
+    return put_list(list, list_buckets(h, list), to);
+}
+
+static size_t __attribute__((noinline)) put_many_buckets(const struct histogram *h, uint8_t *to)
+{
+    struct histogram_bucket list[BUCKETS_MAX];
+    return put_list(list, list_buckets(h, list), to);
+}
+
+/* Returns 0 if it is empty, or takes more bytes than packed ones. */
+static size_t put_histogram(const struct histogram *h, uint8_t *to)
+{
+    return h->counts == NULL || h->room <= MOST_BUCKETS ? put_few_buckets(h, to) : put_many_buckets(h, to);
 }
 
 /* The same of a distinct count. */
