@@ -65,11 +65,6 @@ bool distinct_add_register(struct distinct *d, struct arena *arena, int64_t numb
     return true;
 }
 
-bool distinct_entry_is_valid(uint64_t entry)
-{
-    return entry <= UINT32_MAX && (entry & 63) != 0 && (entry & 63) <= 64 - DISTINCT_ENTRY_BITS + 1;
-}
-
 /* The place of an entry with the same 26 bits, or the empty one for it. */
 static uint32_t *place_of(const struct distinct *d, uint32_t entry)
 {
@@ -84,7 +79,9 @@ static void make_places(struct distinct *d, struct arena *arena)
     const struct distinct old = *d;
     uint32_t had;
     const uint32_t *entries = distinct_entries(&old, &had);
-    const uint32_t places = old.mask == 0 ? PLACES_MIN : had * 2;
+    uint32_t places = PLACES_MIN;
+    while (places < had * 2)
+        places *= 2;
     d->mask = places - 1;
     d->entries = arena_add(arena, places * sizeof *d->entries);
     memset(d->entries, 0, places * sizeof *d->entries);
@@ -138,32 +135,89 @@ static void sort_by_insertion(uint32_t *entries, size_t count)
     }
 }
 
-/* Entries are bits of a hash. So a few have the same highest bits, and sorting by these does most. */
-static void sort_by_highest_bits(const uint32_t *entries, size_t count, uint32_t *sorted)
+/* Sorts entries, ascending, by way of a copy that has them in the order of their highest bits: entries are
+ * bits of a hash, so a few have the same ones. Returns the one of the two places that has them. */
+static uint32_t *sort_entries(uint32_t *entries, size_t count, uint32_t *copy)
 {
     uint16_t ends[1 << SORT_BITS] = {0};
+    if (count <= SORT_FEW) {
+        sort_by_insertion(entries, count);
+        return entries;
+    }
+    ASSERT(count <= UINT16_MAX);
     for (size_t i = 0; i < count; i++)
         ends[entries[i] >> (32 - SORT_BITS)]++;
     for (size_t i = 1; i < (size_t)1 << SORT_BITS; i++)
         ends[i] = (uint16_t)(ends[i] + ends[i - 1]);
     for (size_t i = 0; i < count; i++)
-        sorted[--ends[entries[i] >> (32 - SORT_BITS)]] = entries[i];
+        copy[--ends[entries[i] >> (32 - SORT_BITS)]] = entries[i];
+    sort_by_insertion(copy, count);
+    return copy;
+}
+
+static bool is_list(const struct distinct *d)
+{
+    return d->mask > 0 && d->mask + 1 == d->count;
+}
+
+size_t distinct_list(const struct distinct *d, uint32_t *to)
+{
+    uint32_t places;
+    const uint32_t *entries = distinct_entries(d, &places);
+    size_t count = 0;
+    if (places == d->count) { /* none is empty */
+        for (; count < places; count++)
+            to[count] = entries[count];
+        return count;
+    }
+    for (uint32_t i = 0; i < places; i++) {
+        to[count] = entries[i];
+        count += entries[i] != 0;
+        if (count == d->count)
+            break;
+    }
+    return count;
 }
 
 size_t distinct_sort(const struct distinct *d, uint32_t sorted[DISTINCT_ENTRIES_MAX])
 {
-    uint32_t found[DISTINCT_ENTRIES_MAX], places;
-    const uint32_t *entries = distinct_entries(d, &places);
-    uint32_t *const to = d->count > SORT_FEW ? found : sorted;
-    size_t count = 0;
-    for (uint32_t i = 0; i < places; i++) {
-        if (entries[i] != 0)
-            to[count++] = entries[i];
+    uint32_t found[DISTINCT_ENTRIES_MAX];
+    if (d->count <= SORT_FEW || is_list(d)) {
+        const size_t count = distinct_list(d, sorted);
+        if (!is_list(d))
+            sort_by_insertion(sorted, count);
+        return count;
     }
-    if (to == found)
-        sort_by_highest_bits(found, count, sorted);
-    sort_by_insertion(sorted, count);
+    const size_t count = distinct_list(d, found);
+    (void)sort_entries(found, count, sorted);
     return count;
+}
+
+void distinct_add_list(struct distinct *d, struct arena *arena, uint32_t *entries, uint32_t *scratch,
+                       size_t count)
+{
+    ASSERT(d->mask == 0 && d->count == 0);
+    const uint32_t *sorted = sort_entries(entries, count, scratch);
+    uint32_t *const kept = entries;
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) { /* of the same bits, the greater rank comes last */
+        n -= n > 0 && kept[n - 1] >> 6 == sorted[i] >> 6;
+        kept[n++] = sorted[i];
+    }
+    if (n > DISTINCT_ENTRIES_MAX) {
+        make_registers(d, arena);
+        for (size_t i = 0; i < n; i++)
+            add_to_register(d->registers, kept[i]);
+        return;
+    }
+    d->count = (uint32_t)n;
+    uint32_t *to = d->few;
+    if (n > DISTINCT_FEW) {
+        to = d->entries = arena_add(arena, n * sizeof *d->entries);
+        d->mask = (uint32_t)n - 1;
+    }
+    for (size_t i = 0; i < n; i++)
+        to[i] = kept[i];
 }
 
 /* Pre: they are ascending, and up to DISTINCT_ENTRIES_MAX. */

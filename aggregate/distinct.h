@@ -36,7 +36,8 @@
 
 struct distinct {
     union {
-        uint32_t *entries;          /* open addressing by their 26 bits; 0: an empty place */
+        uint32_t *entries;          /* open addressing by their 26 bits; 0: an empty place. If mask + 1 is
+                                       the count, they are a list, ascending, without empty places */
         uint8_t *registers;         /* if mask is DISTINCT_MANY */
         uint32_t few[DISTINCT_FEW]; /* if mask is 0: the entries, in order of arrival. Many cells have few */
     };
@@ -47,16 +48,26 @@ struct distinct {
 void distinct_add_entry(struct distinct *d, struct arena *arena, uint32_t entry);
 /* Adds the texts of another one. It keeps no memory of it. */
 void distinct_unite(struct distinct *d, struct arena *arena, const struct distinct *other);
+/* Adds these entries, in any order and some of them more than once, to an empty one. Pre: `scratch` has room
+ * for as many; both are overwritten. */
+void distinct_add_list(struct distinct *d, struct arena *arena, uint32_t *entries, uint32_t *scratch,
+                       size_t count);
+/* Copies its entries, in any order; returns how many there are. Pre: it has no registers; there is room. */
+size_t distinct_list(const struct distinct *d, uint32_t *to);
 /* Sorts its entries, ascending; returns how many there are. Pre: it has no registers. */
 size_t distinct_sort(const struct distinct *d, uint32_t sorted[DISTINCT_ENTRIES_MAX]);
 /* Adds a rank to a register; entries become registers. False: there is no such register, or no such rank. */
 bool distinct_add_register(struct distinct *d, struct arena *arena, int64_t number, int64_t rank);
-/* Is it an entry that some hash has? */
-bool distinct_entry_is_valid(uint64_t entry);
 /* Its entries, in *places places, of which some are 0. Pre: it has no registers. */
 const uint32_t *distinct_entries(const struct distinct *d, uint32_t *places);
 /* The greatest rank of each register, also of entries; 0: none. */
 void distinct_ranks(const struct distinct *d, uint8_t ranks[DISTINCT_REGISTERS]);
+
+/* Is it an entry that some hash has? */
+static inline bool distinct_entry_is_valid(uint64_t entry)
+{
+    return entry <= UINT32_MAX && (entry & 63) != 0 && (entry & 63) <= 64 - DISTINCT_ENTRY_BITS + 1;
+}
 
 static inline uint32_t distinct_entry(uint64_t hash)
 {

@@ -149,6 +149,14 @@ static void spread(struct histogram *h, struct arena *arena, int32_t slot)
         histogram_add(h, arena, old.few[i], old.few_counts[i]);
 }
 
+void histogram_make_room(struct histogram *h, struct arena *arena, int32_t first, int32_t last)
+{
+    const uint32_t room = (uint32_t)(last + 1 - first);
+    ASSERT(h->counts == NULL && h->few_counts[0] == 0 && first <= last);
+    *h = (struct histogram){.counts = arena_add(arena, room * sizeof *h->counts), {{first, room}}};
+    memset(h->counts, 0, room * sizeof *h->counts);
+}
+
 void histogram_add_more(struct histogram *h, struct arena *arena, int32_t slot, int64_t count)
 {
     ASSERT(slot > -HISTOGRAM_SLOTS && slot < HISTOGRAM_SLOTS);

@@ -93,6 +93,9 @@ void histogram_add_more(struct histogram *h, struct arena *arena, int32_t slot, 
 /* Adds all of another one, in buckets of `width` slots; 1: in its own. It keeps no memory of it. */
 void histogram_unite(struct histogram *h, struct arena *arena, const struct histogram *other, int32_t width);
 
+/* Makes room for the slots from `first` to `last` in an empty one, so that it need not grow. */
+void histogram_make_room(struct histogram *h, struct arena *arena, int32_t first, int32_t last);
+
 static inline void histogram_add(struct histogram *h, struct arena *arena, int32_t slot, int64_t count)
 {
     if (h->counts == NULL) {

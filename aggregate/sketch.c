@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-#define WORK_BYTES ((size_t)64 << 10)
+#define WORK_BYTES  ((size_t)64 << 10)
+#define UNITED_LIST 2048 /* entries of distinct counts that are united at once */
 
 void sketch_pack(enum sketch_kind kind, const union sketch *s, struct text *out)
 {
@@ -23,6 +24,66 @@ void sketch_unite(enum sketch_kind kind, union sketch *to, struct arena *arena, 
         distinct_unite(&to->distinct, arena, &from->distinct);
     else
         recent_add_all(&to->recent, arena, &from->recent);
+}
+
+/* The slots of a histogram that may have counts. Pre: it is not empty. */
+static void slots_of(const struct histogram *h, int32_t *first, int32_t *last)
+{
+    if (h->counts != NULL) {
+        *first = h->first;
+        *last = h->first + (int32_t)h->room - 1;
+        return;
+    }
+    *first = *last = h->few[0];
+    for (int i = 1; i < HISTOGRAM_FEW && h->few_counts[i] > 0; i++) {
+        *first = h->few[i] < *first ? h->few[i] : *first;
+        *last = h->few[i] > *last ? h->few[i] : *last;
+    }
+}
+
+static void unite_histograms(struct histogram *to, struct arena *arena, const union sketch *const *from,
+                             size_t count, int32_t width)
+{
+    int32_t first = HISTOGRAM_SLOTS, last = -HISTOGRAM_SLOTS;
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        int32_t least, most;
+        if (sketch_is_empty(SKETCH_HISTOGRAM, from[i]))
+            continue;
+        slots_of(&from[i]->histogram, &least, &most);
+        first = least < first ? least : first;
+        last = most > last ? most : last;
+        used++;
+    }
+    if (used > HISTOGRAM_FEW && width == 1)
+        histogram_make_room(to, arena, first, last);
+    for (size_t i = 0; i < count; i++)
+        histogram_unite(to, arena, &from[i]->histogram, width);
+}
+
+static void unite_distincts(struct distinct *to, struct arena *arena, const union sketch *const *from,
+                            size_t count)
+{
+    uint32_t list[UNITED_LIST], scratch[UNITED_LIST];
+    size_t n = 0, i = 0;
+    for (; i < count && from[i]->distinct.mask != DISTINCT_MANY && n + from[i]->distinct.count <= UNITED_LIST;
+         i++)
+        n += distinct_list(&from[i]->distinct, list + n);
+    distinct_add_list(to, arena, list, scratch, n);
+    for (; i < count; i++)
+        distinct_unite(to, arena, &from[i]->distinct);
+}
+
+void sketch_unite_all(enum sketch_kind kind, union sketch *to, struct arena *arena,
+                      const union sketch *const *from, size_t count, int32_t width)
+{
+    if (kind == SKETCH_HISTOGRAM)
+        unite_histograms(&to->histogram, arena, from, count, width);
+    else if (kind == SKETCH_DISTINCT)
+        unite_distincts(&to->distinct, arena, from, count);
+    else
+        for (size_t i = 0; i < count; i++)
+            recent_add_all(&to->recent, arena, &from[i]->recent);
 }
 
 bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed)

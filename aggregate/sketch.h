@@ -43,6 +43,10 @@ static inline bool sketch_is_empty(enum sketch_kind kind, const union sketch *s)
  * both may have theirs from the same arena. */
 void sketch_unite(enum sketch_kind kind, union sketch *to, struct arena *arena, const union sketch *from,
                   int32_t width);
+/* Merges several sketches into an empty one, in buckets of `width` slots; 1: in their own. It keeps no memory
+ * of them. Quicker than one by one. */
+void sketch_unite_all(enum sketch_kind kind, union sketch *to, struct arena *arena,
+                      const union sketch *const *from, size_t count, int32_t width);
 /* Merges a packed sketch. False: it is damaged; `to` is then partly changed. */
 bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed);
 /* Merges it in buckets of `width` slots (histogram.h), if it is a histogram. */

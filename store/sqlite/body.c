@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/varint.h"
 #include "store/sqlite/tight.h"
+#include "store/sqlite/tight_one.h"
 
 #include <stdlib.h>
 
@@ -205,13 +206,21 @@ static inline void merge_put(struct merge *m, uint32_t slot, const int64_t *valu
                              const union sketch *sketches)
 {
     const struct report *r = m->report;
-    size_t room = (1 + r->column_count) * VARINT_BYTES_MAX;
-    for (size_t i = 0; i < r->sketch_count; i++)
-        room += VARINT_BYTES_MAX + tight_room(measure_sketch_kind(report_sketched(r, i)), &sketches[i]);
-    merge_room(m, room);
-    m->out = columns_put(m, slot, r->sketch_count > 0 && m->buffer->packs_tight, values);
-    for (size_t i = 0; i < r->sketch_count; i++)
-        m->out = sketch_put(m->buffer, m->out, measure_sketch_kind(report_sketched(r, i)), &sketches[i]);
+    const bool is_tight = r->sketch_count > 0 && m->buffer->packs_tight;
+    merge_room(m, (1 + r->column_count) * VARINT_BYTES_MAX + r->sketch_count * (1 + TIGHT_ONE_MAX));
+    m->out = columns_put(m, slot, is_tight, values);
+    for (size_t i = 0; i < r->sketch_count; i++) {
+        const enum sketch_kind kind = measure_sketch_kind(report_sketched(r, i));
+        const size_t len = is_tight ? tight_put_one(kind, &sketches[i], m->out + 1) : 0;
+        if (LIKELY(len > 0)) {
+            *m->out = (uint8_t)len;
+            m->out += 1 + len;
+            continue;
+        }
+        merge_room(m, VARINT_BYTES_MAX + tight_room(kind, &sketches[i]) +
+                          (r->sketch_count - i) * (1 + TIGHT_ONE_MAX));
+        m->out = sketch_put(m->buffer, m->out, kind, &sketches[i]);
+    }
 }
 
 /* Read a sketch of `c`. Its memory is m->buffer->work. False: it is damaged. */

@@ -104,6 +104,8 @@ struct items {
     size_t values_capacity;
     union sketch *sketches; /* those of item i begin at sketches[items[i].index * sketches of the report] */
     size_t sketches_capacity;
+    const union sketch **united; /* working memory: those that make one */
+    size_t united_capacity;
     struct arena memory; /* of sketches that are no part's; its chunk_bytes are 0 until it is needed */
 };
 

@@ -49,6 +49,7 @@ void items_fini(struct items *it)
     free(it->scratch);
     free(it->values);
     free(it->sketches);
+    free(it->united);
     arena_fini(&it->memory);
     *it = (struct items){0};
 }
@@ -61,13 +62,16 @@ static void items_unite(const struct report *r, struct items *to, size_t index, 
 {
     for (size_t k = 0; k < r->sketch_count; k++) {
         const struct measure *m = report_sketched(r, k);
-        const bool is_new = end - first > 1 || measure_widens(m, span);
         union sketch whole = {0};
-        if (!is_new)
+        if (end - first == 1 && !measure_widens(m, span)) {
             whole = from->sketches[from->items[first].index * r->sketch_count + k];
-        for (size_t i = first; i < end && is_new; i++)
-            measure_unite_sketch(m, span, &whole, memory_of(to),
-                                 &from->sketches[from->items[i].index * r->sketch_count + k]);
+        } else {
+            to->united = xgrow(to->united, &to->united_capacity, end - first, sizeof *to->united);
+            for (size_t i = first; i < end; i++)
+                to->united[i - first] = &from->sketches[from->items[i].index * r->sketch_count + k];
+            sketch_unite_all(measure_sketch_kind(m), &whole, memory_of(to), to->united, end - first,
+                             measure_width(m, span));
+        }
         to->sketches[index * r->sketch_count + k] = whole;
     }
 }

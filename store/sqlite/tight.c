@@ -1,14 +1,16 @@
 #include "store/sqlite/tight.h"
 
 #include "base/bits.h"
+#include "store/sqlite/tight_one.h"
 
 #define SHIFT_BITS    4 /* of a histogram */
-#define SLOT_BITS     12
-#define RANK_BITS     6
+#define SLOT_BITS     TIGHT_SLOT_BITS
+#define RANK_BITS     TIGHT_RANK_BITS
 #define IS_ENTRIES    1 /* first byte of a packed distinct count (distinct.c) */
 #define IS_REGISTERS  2
 #define HAS_REGISTERS (DISTINCT_ENTRIES_MAX + 1) /* in place of a number of entries */
 #define BUCKETS_MAX   (2 * HISTOGRAM_SLOTS - 1)
+#define MOST_BUCKETS  128                    /* of most histograms: eight octaves */
 #define COUNT_MAX     ((uint64_t)UINT32_MAX) /* greater ones choose no shift, which is below 32 */
 _Static_assert(2 * HISTOGRAM_SLOTS <= 1 << SLOT_BITS, "a slot in zigzag has so many bits");
 
@@ -42,34 +44,38 @@ static size_t list_buckets(const struct histogram *h, struct histogram_bucket *t
     return count;
 }
 
-/* One bucket of one event: most series have no more of them in most minutes. */
-static size_t put_one_event(int32_t slot, uint8_t *to)
+/* The bytes of two numbers as varints. */
+static inline size_t two_varints_size(uint64_t a, uint64_t b)
 {
-    const uint64_t bits = 3 | varint_zigzag(slot) << 2 | (uint64_t)1 << (2 + SLOT_BITS);
-    to[0] = (uint8_t)bits;
-    to[1] = (uint8_t)(bits >> 8);
-    return 2;
+    return LIKELY((a | b) < 0x80) ? 2 : varint_size(a) + varint_size(b);
 }
 
-/* Reads what put_one_event() writes. False: it is something else. */
-static inline bool get_one_event(struct slice tight, uint64_t *slot)
+/* The gap before a bucket, and its count. */
+static inline void put_bucket(struct bits_out *b, uint64_t gap, unsigned gap_shift, uint64_t more,
+                              unsigned count_shift)
 {
-    if (tight.len != 2)
-        return false;
-    const uint64_t bits = (uint64_t)(uint8_t)tight.ptr[0] | (uint64_t)(uint8_t)tight.ptr[1] << 8;
-    *slot = bits >> 2 & ((1 << SLOT_BITS) - 1);
-    return (bits & 3) == 3 && bits >> (2 + SLOT_BITS) == 1;
+    const uint64_t gap_high = gap >> gap_shift, more_high = more >> count_shift;
+    if (LIKELY(gap_high + gap_shift + more_high + count_shift < 31)) { /* at once */
+        const unsigned bits = (unsigned)gap_high + 1 + gap_shift;
+        const uint64_t first = (uint64_t)1 << gap_high | (gap & (((uint64_t)1 << gap_shift) - 1))
+                                                             << (gap_high + 1);
+        const uint64_t second = (uint64_t)1 << more_high | (more & (((uint64_t)1 << count_shift) - 1))
+                                                               << (more_high + 1);
+        bits_put(b, first | second << bits, bits + (unsigned)more_high + 1 + count_shift);
+        return;
+    }
+    bits_put_rice(b, gap, gap_shift);
+    bits_put_rice(b, more, count_shift);
 }
 
 /* Writing fails if it takes more bytes than packed ones. Pre: count > 0. */
 static void put_buckets(const struct histogram_bucket *list, size_t count, struct bits_out *b)
 {
     const uint64_t first = varint_zigzag(list[0].slot), gaps = count - 1;
-    uint64_t packed = varint_size(first), more = 0;
+    uint64_t packed = two_varints_size(first, (uint64_t)list[0].count), more = 0;
     for (size_t i = 0; i < count; i++) {
         const uint64_t events = (uint64_t)list[i].count;
-        packed +=
-            varint_size(events) + (i > 0 ? varint_size((uint64_t)(list[i].slot - list[i - 1].slot - 1)) : 0);
+        packed += i > 0 ? two_varints_size((uint64_t)(list[i].slot - list[i - 1].slot - 1), events) : 0;
         more += events <= COUNT_MAX ? events - 1 : COUNT_MAX;
     }
     b->end = b->p + packed;
@@ -81,10 +87,9 @@ static void put_buckets(const struct histogram_bucket *list, size_t count, struc
     bits_put(b, gap_shift, count > 1 ? SHIFT_BITS : 0);
     bits_put(b, first, SLOT_BITS);
     bits_put_rice(b, (uint64_t)list[0].count - 1, count_shift);
-    for (size_t i = 1; i < count; i++) {
-        bits_put_rice(b, (uint64_t)(list[i].slot - list[i - 1].slot - 1), gap_shift);
-        bits_put_rice(b, (uint64_t)list[i].count - 1, count_shift);
-    }
+    for (size_t i = 1; i < count; i++)
+        put_bucket(b, (uint64_t)(list[i].slot - list[i - 1].slot - 1), gap_shift, (uint64_t)list[i].count - 1,
+                   count_shift);
 }
 
 /* False: it is damaged. */
@@ -164,55 +169,37 @@ static void get_histogram(struct bits_in *b, uint64_t buckets, struct text *pack
 
 /* ---- distinct counts */
 
-/* One text. Returns 0 if it takes no fewer bytes than usual. */
-static size_t put_one_text(uint32_t entry, uint8_t *to)
+static inline void put_entry(struct bits_out *b, uint64_t gap, unsigned shift, unsigned rank)
 {
-    const unsigned shift = DISTINCT_ENTRY_BITS - 1, rank = entry & ((1 << RANK_BITS) - 1);
-    const uint64_t bits = entry >> RANK_BITS, high = bits >> shift, low = bits & (((uint64_t)1 << shift) - 1);
-    const unsigned before = 2 + (unsigned)high + shift, size = (before + rank + 7) / 8;
-    if (size > sizeof bits || size > 1 + varint_size(entry))
-        return 0;
-    const uint64_t all =
-        htole64(1 | (uint64_t)2 << high | low << (2 + high) | (uint64_t)1 << (before + rank - 1));
-    memcpy(to, &all, sizeof all);
-    return size;
-}
-
-/* Reads what put_one_text() writes. False: it is something else. */
-static inline bool get_one_text(struct slice tight, uint64_t *entry)
-{
-    const unsigned shift = DISTINCT_ENTRY_BITS - 1;
-    uint64_t all = 0;
-    if (tight.len < 4 || tight.len > sizeof all)
-        return false;
-    memcpy(&all, tight.ptr, 4);
-    for (size_t i = 4; i < tight.len; i++)
-        ((uint8_t *)&all)[i] = (uint8_t)tight.ptr[i];
-    all = le64toh(all);
-    const unsigned high = (all & 2) != 0 ? 0 : 1, before = 2 + high + shift;
-    const uint64_t behind = all >> before;
-    if ((all & 1) == 0 || (high == 1 && (all & 4) == 0) || behind == 0 || (behind & (behind - 1)) != 0)
-        return false;
-    const unsigned rank = (unsigned)__builtin_ctzll(behind) + 1;
-    const uint64_t bits = (uint64_t)high << shift | (all >> (2 + high) & (((uint64_t)1 << shift) - 1));
-    *entry = bits << RANK_BITS | rank;
-    return (before + rank + 7) / 8 == tight.len;
+    const uint64_t high = gap >> shift, low = gap & (((uint64_t)1 << shift) - 1);
+    if (LIKELY(high + shift + rank < 32)) { /* at once */
+        const unsigned before = (unsigned)high + 1 + shift;
+        bits_put(b, (uint64_t)1 << high | low << (high + 1) | (uint64_t)1 << (before + rank - 1),
+                 before + rank);
+        return;
+    }
+    bits_put_rice(b, gap, shift);
+    bits_put_unary(b, rank - 1);
 }
 
 /* Writing fails if it takes more bytes than packed ones. Pre: count > 0. */
 static void put_entries(const uint32_t *entries, size_t count, struct bits_out *b)
 {
     const unsigned shift = entry_shift(count);
+    uint8_t *const begin = b->p;
     uint64_t next = 0, packed = 1;
-    for (size_t i = 0; i < count; i++)
-        packed += varint_size(entries[i] - (i > 0 ? entries[i - 1] : 0));
-    b->end = b->p + packed;
+    uint32_t before = 0;
+    b->end = b->p + 1 + count * VARINT_BYTES_MAX;
     bits_put_gamma(b, count);
     for (size_t i = 0; i < count; i++) {
-        bits_put_rice(b, (entries[i] >> RANK_BITS) - next, shift);
-        bits_put_unary(b, (entries[i] & ((1 << RANK_BITS) - 1)) - 1);
-        next = (entries[i] >> RANK_BITS) + 1;
+        const uint32_t entry = entries[i];
+        packed += varint_size(entry - before);
+        put_entry(b, (entry >> RANK_BITS) - next, shift, entry & ((1 << RANK_BITS) - 1));
+        next = (entry >> RANK_BITS) + 1;
+        before = entry;
     }
+    b->end = begin + packed;
+    b->failed |= b->p > b->end;
 }
 
 /* False: it is damaged. */
@@ -352,14 +339,9 @@ static size_t put_other(enum sketch_kind kind, const union sketch *s, uint8_t *t
     return (size_t)(end - to) + work->len;
 }
 
-/* Returns 0 if it is empty, or takes more bytes than packed ones. */
-static size_t put_histogram(const struct histogram *h, uint8_t *to)
+static size_t put_list(const struct histogram_bucket *list, size_t count, uint8_t *to)
 {
     struct bits_out b = {.p = to, .end = to};
-    struct histogram_bucket list[BUCKETS_MAX];
-    if (h->counts == NULL && h->few_counts[0] == 1 && h->few_counts[1] == 0)
-        return put_one_event(h->few[0], to);
-    const size_t count = list_buckets(h, list);
     if (count == 0)
         return 0;
     put_buckets(list, count, &b);
@@ -367,13 +349,31 @@ static size_t put_histogram(const struct histogram *h, uint8_t *to)
     return b.failed ? 0 : (size_t)(end - to);
 }
 
+/* With a small list, since most histograms have few buckets: a stack of ten pages would drive others from the
+ * caches. */
+static size_t __attribute__((noinline)) put_few_buckets(const struct histogram *h, uint8_t *to)
+{
+    struct histogram_bucket list[MOST_BUCKETS];
+    return put_list(list, list_buckets(h, list), to);
+}
+
+static size_t __attribute__((noinline)) put_many_buckets(const struct histogram *h, uint8_t *to)
+{
+    struct histogram_bucket list[BUCKETS_MAX];
+    return put_list(list, list_buckets(h, list), to);
+}
+
+/* Returns 0 if it is empty, or takes more bytes than packed ones. */
+static size_t put_histogram(const struct histogram *h, uint8_t *to)
+{
+    return h->counts == NULL || h->room <= MOST_BUCKETS ? put_few_buckets(h, to) : put_many_buckets(h, to);
+}
+
 /* The same of a distinct count. */
 static size_t put_distinct(const struct distinct *d, uint8_t *to)
 {
     struct bits_out b = {.p = to, .end = to};
     uint32_t entries[DISTINCT_ENTRIES_MAX];
-    if (d->mask == 0 && d->count == 1)
-        return put_one_text(d->few[0], to);
     if (d->mask == DISTINCT_MANY) {
         put_registers(d->registers, &b);
     } else {
@@ -388,8 +388,9 @@ static size_t put_distinct(const struct distinct *d, uint8_t *to)
 
 size_t tight_put(enum sketch_kind kind, const union sketch *s, uint8_t *to, struct text *work)
 {
-    const size_t len =
-        kind == SKETCH_HISTOGRAM ? put_histogram(&s->histogram, to) : put_distinct(&s->distinct, to);
+    size_t len = tight_put_one(kind, s, to);
+    if (len == 0)
+        len = kind == SKETCH_HISTOGRAM ? put_histogram(&s->histogram, to) : put_distinct(&s->distinct, to);
     return len > 0 ? len : put_other(kind, s, to, work);
 }
 
@@ -457,7 +458,7 @@ bool tight_get(enum sketch_kind kind, struct slice tight, struct text *packed)
     struct bits_in b = {.p = begin, .end = begin + tight.len};
     uint8_t packed_one[1 + VARINT_BYTES_MAX], *p = packed_one;
     uint64_t one;
-    if (kind == SKETCH_HISTOGRAM ? get_one_event(tight, &one) : get_one_text(tight, &one)) {
+    if (kind == SKETCH_HISTOGRAM ? tight_get_event(tight, &one) : tight_get_text(tight, &one)) {
         if (kind == SKETCH_DISTINCT)
             *p++ = IS_ENTRIES;
         p = varint_put(p, one);

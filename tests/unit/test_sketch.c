@@ -288,6 +288,25 @@ static void add_to(enum sketch_kind kind, union sketch *s, struct arena *arena, 
         distinct_add(&s->distinct, arena, hash_of(event));
 }
 
+/* The union of sketches, the first of which are merged at once. */
+static void check_united(enum sketch_kind kind, const union sketch parts[5], struct dice *d,
+                         struct arena *arena, struct slice expected)
+{
+    const union sketch *from[5];
+    const size_t at_once = below(d, 6);
+    union sketch sum = {0};
+    struct text packed = {0};
+    for (size_t first = below(d, 5), p = 0; p < 5; p++)
+        from[p] = &parts[(first + p) % 5];
+    sketch_unite_all(kind, &sum, arena, from, at_once, 1);
+    for (size_t p = at_once; p < 5; p++)
+        sketch_unite(kind, &sum, arena, from[p], 1);
+    sketch_pack(kind, &sum, &packed);
+    assert_int_equal(packed.len, expected.len);
+    assert_true(packed.len == 0 || memcmp(packed.ptr, expected.ptr, packed.len) == 0);
+    text_fini(&packed);
+}
+
 /* Adds the events to up to 5 sketches in a random order, packs these, and joins them in a random order. */
 static void scatter(enum sketch_kind kind, size_t count, struct dice *d, bool repeats, struct text *out)
 {
@@ -321,6 +340,7 @@ static void scatter(enum sketch_kind kind, size_t count, struct dice *d, bool re
     sketch_pack(kind, &sum, &joined);
     assert_int_equal(out->len, joined.len);
     assert_true(out->len == 0 || memcmp(out->ptr, joined.ptr, out->len) == 0);
+    check_united(kind, parts, d, &arena, text_slice(out));
     for (size_t p = 0; p < 5; p++)
         text_fini(&packed[p]);
     text_fini(&joined);
@@ -433,6 +453,47 @@ static void test_joined_entries_are_those_of_the_union(void **state)
 }
 
 /* A slot that is among the few takes any number of events, and stays one bucket. */
+/* Texts whose hashes have the same 26 bits count once, by the greatest rank, in whatever order they come; and
+ * buckets that are widened are the same at once and one by one. */
+static void test_unions_at_once_are_those_of_one_by_one(void **state)
+{
+    static union sketch parts[60];
+    const union sketch *from[COUNT_OF(parts)];
+    struct dice d = dice_new("at once");
+    struct arena arena;
+    (void)state;
+    arena_init(&arena, 1024);
+    for (int round = 0; round < 400; round++) {
+        const enum sketch_kind kind = round % 2 == 0 ? SKETCH_HISTOGRAM : SKETCH_DISTINCT;
+        const int32_t width = kind == SKETCH_HISTOGRAM && round % 4 == 0 ? 4 : 1;
+        const size_t count = below(&d, COUNT_OF(parts) + 1), different = 1 + below(&d, 2000);
+        union sketch at_once = {0}, one_by_one = {0};
+        struct text packed = {0}, expected = {0};
+        memset(parts, 0, sizeof parts);
+        for (size_t i = 0; i < count; i++) {
+            from[i] = &parts[i];
+            for (size_t n = below(&d, 60); n > 0; n--) {
+                const uint64_t event = below(&d, different), hash = hash_of(event);
+                if (kind == SKETCH_HISTOGRAM)
+                    add_to(kind, &parts[i], &arena, event);
+                else
+                    distinct_add(&parts[i].distinct, &arena, hash >> 38 << 38 | (hash & 1) << below(&d, 38));
+            }
+        }
+        sketch_unite_all(kind, &at_once, &arena, from, count, width);
+        for (size_t i = 0; i < count; i++)
+            sketch_unite(kind, &one_by_one, &arena, from[i], width);
+        sketch_pack(kind, &at_once, &packed);
+        sketch_pack(kind, &one_by_one, &expected);
+        assert_int_equal(packed.len, expected.len);
+        assert_true(packed.len == 0 || memcmp(packed.ptr, expected.ptr, packed.len) == 0);
+        text_fini(&packed);
+        text_fini(&expected);
+        arena_reset(&arena);
+    }
+    arena_fini(&arena);
+}
+
 static void test_few_slots_take_any_number_of_events(void **state)
 {
     struct arena arena;
@@ -528,6 +589,7 @@ int main(void)
         cmocka_unit_test(test_any_order_has_the_same_bytes),
         cmocka_unit_test(test_entries_and_registers_merge_to_the_state_of_the_set),
         cmocka_unit_test(test_joined_entries_are_those_of_the_union),
+        cmocka_unit_test(test_unions_at_once_are_those_of_one_by_one),
         cmocka_unit_test(test_what_was_merged_can_be_cut_out_of_a_histogram),
         cmocka_unit_test(test_damaged_bytes_are_refused_or_of_another_sketch),
     };
