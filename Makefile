@@ -274,6 +274,10 @@ model: ## search the models of the ledger and of rolling up for a way to count a
 model-deep: ## search them in larger worlds, too: ten minutes
 	@tests/model/model.py --deep
 
+seats: ## play the rules of tests/model/divided.pml on FerretDB and SecantusDB, for a minute each
+	@tests/model/seats.py --server=ferretdb --seconds=60
+	@tests/model/seats.py --server=secantus --seconds=60
+
 check-mongo: ROUNDS = 8
 check-mongo: deps all $(UNIT_BUILD) $(PRELOADED) ## the MongoDB tests on FerretDB and SecantusDB, with ROUNDS=8 of what happens by chance
 	@tests/servers/mongo.py install --server=all

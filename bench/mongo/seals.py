@@ -29,12 +29,13 @@ except ImportError:
 
 SERVERS = {"ferretdb": "FerretDB 2", "secantus": "SecantusDB", "secantus-py": "SecantusDB in Python"}
 SLOTS, PARTITIONS, SECONDS, BOUND, SYNCS, FEW = 64, 4, 8, 1000, 50, 8
+SEATS = "seats"  # for the number of ledgers: a document for each slot, and a ledger that says whose the partitions are
 # Writers, ledgers, partitions that nobody seals.
 PLAN = [(1, 1, 0), (8, 1, 0), (64, 1, 0), (1, FEW, 0), (8, FEW, 0), (64, FEW, 0), (1, 64, 0), (8, 64, 0), (64, 64, 0), (1, 1, 10_000),
-        (64, 1, 10_000)]
+        (64, 1, 10_000), (64, 64, 10_000), (1, SEATS, 0), (8, SEATS, 0), (64, SEATS, 0), (1, SEATS, 10_000), (64, SEATS, 10_000)]
 # Ledgers on which the parts of a seal are measured: ledgers, idle partitions.
 PARTS, PART_S = [(64, 0), (1, 0), (1, 10_000)], 4
-Found = collections.namedtuple("Found", "rate attempts errors unmatched p50 p99 kilobytes cpu_ms")
+Found = collections.namedtuple("Found", "rate attempts errors unmatched p50 p99 kilobytes cpu_ms claim_p50 claim_max ledger_kilobytes")
 NAME = "bench-seals"
 say = functools.partial(measure.say, NAME)
 
@@ -119,9 +120,9 @@ class Bench:
             self.wrong.append(f"{self.label}, {writers} writers, {ledgers} ledgers: {error}")
             return
         spent = cpu_s(self.roots()) - before
-        seals, seconds, every, errors, unmatched, p50, p99, size = map(float, out.split())
+        seals, seconds, every, errors, unmatched, p50, p99, size, claim_p50, claim_max, ledger = map(float, out.split())
         self.found[writers, ledgers, idle] = Found(seals / seconds, every + errors + unmatched, errors, unmatched, p50, p99,
-                                                   size / 1000, spent / every * 1000)
+                                                   size / 1000, spent / every * 1000, claim_p50, claim_max, ledger / 1000)
 
     def run(self):
         self.server.start()
@@ -145,6 +146,16 @@ def rows(bench):
     return measure.table(table)
 
 
+def claims(bench):
+    """How long the claims took before the seals, by writers that all began at once."""
+    table = [["a claim, with the first seal", "writers", "p50, the last", "kB of the ledger"]]
+    for (writers, ledgers, idle), found in bench.found.items():
+        if ledgers == SEATS:
+            table.append([f"{idle:,} idle partitions", str(writers), f"{found.claim_p50:,.0f}, {found.claim_max:,.0f} ms",
+                          f"{found.ledger_kilobytes:,.0f}"])
+    return measure.table(table)
+
+
 def parts(bench):
     """The processor time of a seal of one writer, and of what it consists of, by the size of the ledger."""
     cases = [case for case in PARTS if (1, *case) in bench.found]
@@ -157,23 +168,29 @@ def parts(bench):
 
 
 def judge(bench):
-    one, few, split = (bench.found.get((SLOTS, ledgers, 0)) for ledgers in (1, FEW, SLOTS))
-    if not one or not few or not split:
+    one, few, split, seats = (bench.found.get((SLOTS, ledgers, 0)) for ledgers in (1, FEW, SLOTS, SEATS))
+    full = bench.found.get((SLOTS, SEATS, 10_000))
+    if not one or not few or not split or not seats or not full:
         return ""
+    next_text = verdict(f"Seats with {SLOTS} writers: {seats.rate:,.0f} seals/s of {BOUND:,}", seats.rate >= BOUND)
+    full_text = verdict(f"With 10,000 idle partitions in the ledger: {full.rate:,.0f}", full.rate >= BOUND)
     text = verdict(f"One ledger with {SLOTS} writers: {one.rate:,.0f} seals/s of {BOUND:,}", one.rate >= BOUND)
     return f"""{text}. {FEW} ledgers take {few.rate / FEW:,.0f} seals/s each.
-A ledger for each slot: {split.rate / one.rate:.1f} × as many in all, for {split.cpu_ms / one.cpu_ms:.2f} × the processor time of each."""
+A ledger for each slot: {split.rate / one.rate:.1f} × as many in all, for {split.cpu_ms / one.cpu_ms:.2f} × the processor time of each.
+{next_text}. {full_text}."""
 
 
 def report(benches, wrong, work, disk_ms):
-    tables = "\n\n".join(f"{bench.label}:\n\n{rows(bench)}\n\n{parts(bench)}\n\n{judge(bench)}" for bench in benches)
+    tables = "\n\n".join(f"{bench.label}:\n\n{rows(bench)}\n\n{claims(bench)}\n\n{parts(bench)}\n\n{judge(bench)}" for bench in benches)
     return f"""
 {tables}
 
 A seal: the compare-and-set of a batch (docs/LEDGER.md, *commit*), `w: majority` and `j: true`, by `bench/mongo/seals.c`. {SLOTS} slots have
 {PARTITIONS} partitions each, all of which a seal compares and moves; with several ledgers, slots are divided among them. Writers seal as
-fast as they can, over a connection each. *Refused*: attempts that the server answered with an error, or by which it found nothing,
-though the numbers were right; they were sent again. Processor time: of the server's processes, PostgreSQL included. It took the disk
+fast as they can, over a connection each. *Seats*: the next protocol, a document for each slot beside one ledger, which has the idle
+partitions; each writer first claims its partitions, all at once, from seats that others left. With 64 ledgers, idle partitions are in
+those. *Refused*: attempts that the server answered with an error, or by which it found nothing, though the numbers were right; they
+were sent again. Processor time: of the server's processes, PostgreSQL included, and with seats that of the claims, too. It took the disk
 {disk_ms:.2f} ms (median) to append a page of 8 KiB and sync it, before the servers began.
 
 {measure.equality(wrong, "Each slot said at the end as many seals as had been acknowledged.")}

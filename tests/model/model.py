@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Search ledger.pml, backfill.pml, rollup.pml, stages.pml and live.pml for a way to count an event twice or never: `model.py [--deep]`.
+"""Search ledger.pml, divided.pml, backfill.pml, rollup.pml, stages.pml and live.pml for a way to count an event twice or never: `model.py [--deep]`.
 
 The protocols must hold in every world of WORLDS, and must fail in the world given wherever a rule is taken away:
 a model that cannot fail proves nothing. `--deep` searches worlds of more than 10^7 states, which take minutes.
@@ -15,7 +15,8 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LEDGER, BACKFILL, ROLLUP, STAGES, LIVE = (os.path.join(HERE, f"{name}.pml") for name in ("ledger", "backfill", "rollup", "stages", "live"))
+LEDGER, DIVIDED, BACKFILL, ROLLUP, STAGES, LIVE = (
+    os.path.join(HERE, f"{name}.pml") for name in ("ledger", "divided", "backfill", "rollup", "stages", "live"))
 DEPTH = 1_000_000
 MEGABYTES = 6000
 SECONDS = 600  # for one search; without --deep they take a few
@@ -34,6 +35,27 @@ DEEP_WORLDS = [
     "CRASHES=2 LOST_REPLIES=1 REBALANCES=1",
     "CRASHES=1 LATE_COMMITS=1 REBALANCES=1",
     "TWINS=1 CRASHES=1",
+]
+
+DIVIDED_WORLDS = [
+    "CRASHES=1 REBALANCES=1 LOST_REPLIES=1",
+    "CRASHES=2 REBALANCES=1 EVENTS=2",
+    "LATE=1 CRASHES=1 REBALANCES=1 EVENTS=2",
+    "TWINS=1 LOST_REPLIES=1",
+    "TWINS=1 LATE=1 EVENTS=2",
+    "CLERKS=1 CRASHES=1 EVENTS=2",
+    "CLERKS=1 RESETS=1 REBALANCES=1 EVENTS=2",
+    "CLERKS=1 MOVES=1 CRASHES=1 EVENTS=2",
+    "CLERKS=2 MOVES=1 EVENTS=2",
+    "PICTURES=1 REBALANCES=1 EVENTS=2",
+]
+
+DEEP_DIVIDED_WORLDS = [
+    "LATE=1 REBALANCES=3",
+    "SLOTS=3 REBALANCES=1 CRASHES=1 EVENTS=2",
+    "TWINS=1 CRASHES=1 REBALANCES=1 EVENTS=2",
+    "CLERKS=1 REBALANCES=1 LATE=1 EVENTS=2",
+    "PICTURES=1 CLERKS=1 EVENTS=2",
 ]
 
 BACKFILL_WORLDS = [
@@ -66,6 +88,7 @@ LIVE_WORLDS = ["BATCHES=1", "SLOTS=1 BATCHES=3"]
 
 # The subject of an assertion of the model, by a word in it.
 MEANING = [
+    ("sealed_as", "a picture lacks a batch, or has one too many"),
     ("has_sum", "a series may be larger than the bound says"),
     ("!(counted", "an event is counted twice"),
     ("is_counted", "an event is lost, or the books do not have it"),
@@ -99,6 +122,30 @@ VARIANTS = [
     ("LOOK_AFTER_CLAIM", "MOVES=1 REBALANCES=1"),
     ("NEWER_PAST", "MOVES=2 LATE_MOVES=1 REBALANCES=1"),
     ("CLAIM_NUMBER", "MOVES=1 LATE_COMMITS=1 REBALANCES=1"),
+]
+
+DIVIDED_VARIANTS = [
+    ("GUARD", "CRASHES=1"),
+    ("FENCE", "REBALANCES=1"),
+    ("RISING_FENCE", "LATE=1 REBALANCES=3"),
+    ("INCARNATION", "TWINS=1 LOST_REPLIES=1 REBALANCES=1 EVENTS=2"),
+    ("GROWING_INCARNATION", "TWINS=1"),
+    ("INCARNATION_AT_THE_CLAIM", "TWINS=1 REBALANCES=1 EVENTS=2"),
+    ("RESUMING_AT_THE_SEAT", "LATE=1"),
+    ("RECALLING_ALL", "CRASHES=1 REBALANCES=1"),
+    ("HIGHEST_EPOCH", "REBALANCES=2"),
+    ("RECOVERING_AT_THE_RECALL", "CRASHES=1 REBALANCES=1"),
+    ("FROM_KEPT", "CRASHES=1 REBALANCES=1"),
+    ("SETTLING_AFTER_THE_SEAL", "CRASHES=1 REBALANCES=1"),
+    ("CLAIM_WHEN_SETTLED", "LATE=1 REBALANCES=2"),
+    ("FROM_WHEN_CLEANED", "CRASHES=1"),
+    ("CLAIM_AT_HOME", "CLERKS=1 REBALANCES=1 LATE=1 EVENTS=2"),
+    ("NEWER_AT_HOME", "CLERKS=1 REBALANCES=1 LATE=1 EVENTS=2"),
+    ("CLAIM_NUMBER", "CLERKS=2 MOVES=1 EVENTS=2"),
+    ("ITS_OWN_EPOCH", "CLERKS=2 MOVES=1 EVENTS=2"),
+    ("SUM_OF_EPOCHS", "CLERKS=1 MOVES=1 CRASHES=1"),
+    ("ASKING_PAST_ALWAYS", "CLERKS=1 MOVES=1 CRASHES=1"),
+    ("READING_TWICE", "PICTURES=1 REBALANCES=1 EVENTS=2"),
 ]
 
 BACKFILL_VARIANTS = [
@@ -191,6 +238,9 @@ def main():
     options = parser.parse_args()
     runs = [(LEDGER, world, world, True) for world in WORLDS + (DEEP_WORLDS if options.deep else [])]
     runs += [(LEDGER, without(rule), f"WITHOUT_{rule} {world}", False) for rule, world in VARIANTS]
+    runs += [(DIVIDED, f"divided: {world}", world, True)
+             for world in DIVIDED_WORLDS + (DEEP_DIVIDED_WORLDS if options.deep else [])]
+    runs += [(DIVIDED, f"divided: {without(rule)}", f"WITHOUT_{rule} {world}", False) for rule, world in DIVIDED_VARIANTS]
     runs += [(BACKFILL, f"backfill: {world}", world, True) for world in BACKFILL_WORLDS + (DEEP_BACKFILL_WORLDS if options.deep else [])]
     runs += [(BACKFILL, f"backfill: {without(rule)}", f"WITHOUT_{rule} {world}", False) for rule, world in BACKFILL_VARIANTS]
     runs += [(ROLLUP, f"rolling up: {world}", world, True)
