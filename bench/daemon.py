@@ -10,7 +10,7 @@ import urllib.request
 
 import measure
 
-START_S = 30
+START_S, END_S = 30, 120
 
 
 class Daemon:
@@ -63,7 +63,7 @@ class Daemon:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            self.process.wait(60)
+            self.process.wait(END_S)
         finally:
             self.process.kill()
 

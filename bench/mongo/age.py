@@ -28,15 +28,19 @@ def events_of(documents):
 
 
 class Run:
-    """One feed of `rate` events a second."""
+    """One feed of `rate` events a second. It is given up as `late` when an event is not stored in `age_max_s`; None: never."""
 
-    def __init__(self, rate, seconds):
-        self.rate, self.seconds = rate, seconds
+    def __init__(self, rate, seconds, age_max_s=None):
+        self.rate, self.seconds, self.age_max_s, self.late = rate, seconds, age_max_s, False
         self.seen = []  # (when, events stored)
         self.metrics = {}
 
+    def is_late(self, stored):
+        oldest_s = time.time() - self.start_ms / 1000 - stored / self.rate
+        return self.age_max_s is not None and stored < self.rate * self.seconds and oldest_s > self.age_max_s
+
     def watch(self, base, daemon):
-        """Until all is stored. The books of a batch are the last of its updates to be sent."""
+        """Until all is stored, or it is late. The books of a batch are the last of its updates to be sent."""
         before = consumed(base)
         feed = subprocess.Popen([os.path.join(os.path.dirname(daemon.program), "mongo_feed"), str(self.rate),
                                  str(self.seconds)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -51,6 +55,9 @@ class Run:
                     raise measure.Failed(f"{self.seen[-1][1]:,} of {self.rate * self.seconds:,} events were stored within "
                                          f"{self.seconds + END_S} s")
                 stored = consumed(base) - before
+                self.late = self.is_late(stored)
+                if self.late:
+                    return
                 if not self.seen or stored > self.seen[-1][1]:
                     self.seen.append((1000 * time.time(), stored))
                     self.metrics = daemon.metrics()
@@ -62,7 +69,7 @@ class Run:
             daemon.end()
 
     def ages_s(self, skip_s):
-        """Sorted, of events evenly drawn, but for those of the first seconds."""
+        """Sorted, of events evenly drawn, but for those of the first seconds. Not of a run that is late."""
         ages, at, total = [], 0, self.rate * self.seconds
         for number in range(int(self.rate * skip_s), total, max(1, total // SAMPLES)):
             while self.seen[at][1] <= number:

@@ -4,10 +4,10 @@
  *     build/mongo_apply URL EVENTS ROUNDS CONNECTIONS [WARM [bytes]]
  *
  * The report counts hits, and with `bytes` their bytes, too: then most updates of a batch differ. Both begin
- * with documents that are there: of a batch of WARM events (1,000,000). A round is a batch of EVENTS, first
- * applied by store_apply() into URL's database, then by the bare loop into DATABASE_bare, every
- * other time the other way round. The bare loop has the updates of the very same log, but for the guard and
- * `applied`, in unordered bulks of 1,000 by libmongoc, over as many connections. It prints for each round
+ * with documents that are there: of a batch of WARM events (1,000,000), which the bare loop inserts. A round
+ * is a batch of EVENTS, first applied by store_apply() into URL's database, then by the bare loop into
+ * DATABASE_bare, every other time the other way round. The bare loop has the updates of the very same log,
+ * but for the guard and `applied`, in unordered bulks of 1,000 by libmongoc, over as many connections. It prints for each round
  *
  *     round DOCUMENTS TALLYD_SECONDS BARE_SECONDS BARE_1_SECONDS LOG_BYTES
  *     protocol ROUND_TRIPS SECONDS                  of store_apply(), all but the updates: log and seal
@@ -22,6 +22,8 @@
 #include "base/mem.h"
 #include "bench/mongo/visits.h"
 #include "store/backend/backend.h"
+#include "store/mongo/send/new.h"
+#include "store/mongo/writer/torn.h"
 #include "store/mongo/writer/update.h"
 #include "store/writer.h"
 
@@ -185,6 +187,7 @@ static double apply(struct bench *b, struct part *part)
 /* ---- the bare loop */
 
 struct update {
+    bson_t *document; /* as its upsert makes it, which is then inserted; NULL: upserted */
     bson_t *filter, *set;
     bool is_month;
 };
@@ -208,12 +211,19 @@ static void copy_all_but(const bson_iter_t *of, const char *stem, bson_t *to)
     }
 }
 
+/* Documents that the loop begins with. */
+static void make(const bson_t *logged, struct update *u)
+{
+    bson_t document;
+    mongo_new_document(logged, &document);
+    u->document = bson_copy(&document);
+    bson_destroy(&document);
+}
+
 /* Without guard and `applied`. */
 static void strip(const bson_t *logged, struct update *u)
 {
     bson_iter_t it, operator;
-    ASSERT(bson_iter_init_find(&it, logged, "c"));
-    u->is_month = strcmp(bson_iter_utf8(&it, NULL), "pages.month") == 0;
     u->filter = bson_new();
     ASSERT(bson_iter_init_find(&it, logged, "f"));
     copy_all_but(&it, "applied.", u->filter);
@@ -251,8 +261,9 @@ static void restore_notes(struct mongo_store *m, struct mongo_name *kept, size_t
     free(kept);
 }
 
-/* The updates of the batch's documents, as store_apply() will log them. Returns the bytes of the log. */
-static size_t take_updates(struct bench *b, struct part *part, struct bare *bare)
+/* The updates of the batch's documents, as store_apply() will log them; `new`: none is there yet. Returns
+ * the bytes of the log. */
+static size_t take_updates(struct bench *b, struct part *part, struct bare *bare, bool new)
 {
     size_t known;
     struct mongo_store *m = mongo_of(b->store);
@@ -276,7 +287,12 @@ static size_t take_updates(struct bench *b, struct part *part, struct bare *bare
         if (strcmp(collection, "pages.day") != 0 && strcmp(collection, "pages.month") != 0)
             continue;
         bare->updates = xgrow(bare->updates, &bare->capacity, bare->count + 1, sizeof(*bare->updates));
-        strip(&update, &bare->updates[bare->count++]);
+        struct update *u = &bare->updates[bare->count++];
+        *u = (struct update){.is_month = strcmp(collection, "pages.month") == 0};
+        if (new)
+            make(&update, u);
+        else
+            strip(&update, u);
     }
     size_t bytes = log.packed.len;
     mongo_log_close(&reader);
@@ -287,6 +303,7 @@ static size_t take_updates(struct bench *b, struct part *part, struct bare *bare
 static void forget_updates(struct bare *bare)
 {
     for (size_t i = 0; i < bare->count; i++) {
+        bson_destroy(bare->updates[i].document);
         bson_destroy(bare->updates[i].filter);
         bson_destroy(bare->updates[i].set);
     }
@@ -318,8 +335,10 @@ static void *run_bare(void *context)
         mongoc_bulk_operation_t *bulk =
             mongoc_collection_create_bulk_operation_with_opts(collection, unordered);
         for (size_t i = from; i < to; i++) {
-            if (!mongoc_bulk_operation_update_one_with_opts(bulk, bare->updates[i].filter,
-                                                            bare->updates[i].set, upsert, &error))
+            const struct update *u = &bare->updates[i];
+            if (u->document != NULL
+                    ? !mongoc_bulk_operation_insert_with_opts(bulk, u->document, NULL, &error)
+                    : !mongoc_bulk_operation_update_one_with_opts(bulk, u->filter, u->set, upsert, &error))
                 visits_fail("the bare loop", error.message);
         }
         if (!mongoc_bulk_operation_execute(bulk, NULL, &error))
@@ -354,7 +373,7 @@ static double run_loop(struct bare *bare, size_t connections)
 static void run_round(struct bench *b, struct bare *bare, int64_t events, size_t connections, bool bare_first)
 {
     struct part *part = gather(b, events);
-    size_t bytes = take_updates(b, part, bare);
+    size_t bytes = take_updates(b, part, bare, false);
     double tallyd_s = 0, bare_s = 0, bare_1_s;
     if (!bare_first)
         tallyd_s = apply(b, part);
@@ -368,14 +387,16 @@ static void run_round(struct bench *b, struct bare *bare, int64_t events, size_t
     forget_updates(bare);
 }
 
-/* Documents, and a claim of the partition. */
+/* Documents, a claim of the partition, and the batches that are checked after it. */
 static void warm(struct bench *b, struct bare *bare, int64_t events, size_t connections)
 {
-    struct part *first = gather(b, 1);
-    apply(b, first);
-    shard_give_back(b->shard, first);
+    for (int i = 0; i < MONGO_BATCHES_ASKED; i++) {
+        struct part *first = gather(b, 1);
+        apply(b, first);
+        shard_give_back(b->shard, first);
+    }
     struct part *part = gather(b, events);
-    (void)take_updates(b, part, bare);
+    (void)take_updates(b, part, bare, true);
     apply(b, part);
     run_loop(bare, connections);
     shard_give_back(b->shard, part);
