@@ -7,7 +7,8 @@
  * with documents that are there: of a batch of WARM events (1,000,000), which the bare loop inserts. A round
  * is a batch of EVENTS, first applied by store_apply() into URL's database, then by the bare loop into
  * DATABASE_bare, every other time the other way round. The bare loop has the updates of the very same log,
- * but for the guard and `applied`, in unordered bulks of 1,000 by libmongoc, over as many connections. It prints for each round
+ * but for the guard and `applied`, in unordered bulks of 1,000 by libmongoc, over as many connections. It
+ * prints for each round
  *
  *     round DOCUMENTS TALLYD_SECONDS BARE_SECONDS BARE_1_SECONDS LOG_BYTES
  *     protocol ROUND_TRIPS SECONDS                  of store_apply(), all but the updates: log and seal
