@@ -154,7 +154,7 @@ class Bench:
             say(f"{self.label}: {rate:,} events/s into {database}{store}: age "
                 + ("given up at" if run.late else f"p50 {percentile(run.ages, 0.5):.2f} s, p99")
                 + f" {p99_s:.2f} s, limit {limit_s} s, flush {run.metrics.get('tallyd_flush_interval_seconds')} s")
-            kept = p99_s <= limit_s
+            kept = not run.late and p99_s <= limit_s
             if best and not kept or kept and rate == RATE_MAX:
                 return run if kept else best
             if kept:
