@@ -9,4 +9,4 @@
  * Returns false. */
 bool unknown_name(struct err *e, const char *what, struct slice given, const char *const names[]);
 /* The same of a dimension that the report does not have. */
-bool unknown_dimension(struct err *e, const struct report *r, struct slice given);
+bool unknown_dimension(struct err *e, const struct report *r, struct slice given) MUST_CHECK;
