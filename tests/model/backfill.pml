@@ -5,6 +5,7 @@
  *           has one offset. Its log has two updates: of the books, and of the counts. Updates are guarded, and a
  *           writer comes back in its own slot: ledger.pml has the rest.
  * Books   : since, until and gaps, as store/backfill.h moves them.
+ *           SEATS: live writers have a seat each, as in divided.pml; those that backfill commit in the ledger.
  * Asserted: no offset counts twice (apply). When nothing moves any more, each offset before the position was counted,
  *           and the books say so.
  * Variants: -DWITHOUT_… takes one rule away, and then an assertion must fail. model.py knows what is expected.
@@ -40,6 +41,49 @@ typedef batch {
 byte next = START, epoch, fills, owner = NONE;
 bool open[SLOTS];
 
+#if SEATS
+/* ---- the seats of live writers: position, the epoch of its claim, the highest epoch that recalled it */
+byte at[LIVES], held_at[LIVES], fence[LIVES];
+byte seats; /* in the ledger: those that may have the position, a bit each */
+#define BIT(s) (1 << (s))
+
+/* Looks at each seat of a set: its position counts if its epoch is the highest; its open batch is to be recovered. */
+inline look_at_seats(set, found, e)
+{
+    r = 0;
+    do
+    :: r < LIVES && !(set & BIT(r)) -> r++
+    :: r < LIVES && (set & BIT(r)) ->
+        atomic {
+            may_die();
+            fence[r] = (fence[r] < e -> e : fence[r]);
+            if
+            :: held_at[r] > found -> found = held_at[r]; position = at[r]
+            :: else
+            fi;
+            todo[r] = open[r];
+            r++
+        }
+    :: r == LIVES -> break
+    od;
+    r = 0
+}
+
+/* What a reply of the ledger shows: the open batches of slots without a seat, too. */
+inline see_ledger(set)
+{
+    position = START;
+    best = 0;
+    set = seats;
+    r = LIVES;
+    do
+    :: r < SLOTS -> todo[r] = open[r]; r++
+    :: else -> break
+    od;
+    r = 0
+}
+#endif
+
 /* ---- the log of each slot's last batch, and which of its updates the documents lack */
 batch log[SLOTS];
 bool lacks_books[SLOTS], lacks_counts[SLOTS];
@@ -66,6 +110,12 @@ byte crashes = CRASHES, claims = CLAIMS;
 #define MAY_MOVE_UNTIL true
 #else
 #define MAY_MOVE_UNTIL (held == my_epoch)
+#endif
+
+#if SEATS
+#define ENDS_BEFORE(o) true /* It looked at the seats: under an epoch that stays, the position only grows. */
+#else
+#define ENDS_BEFORE(o) (next > o)
 #endif
 
 inline may_die()
@@ -191,6 +241,9 @@ proctype live(byte me)
 {
     byte my_epoch, position, until_then, r, o, from;
     bool todo[SLOTS], is_counted;
+#if SEATS
+    byte best, recalls;
+#endif
 start:
     skip;
     d_step { position = 0; my_epoch = 0; until_then = 0; o = 0; from = 0; is_counted = false; forget_todo() };
@@ -200,13 +253,29 @@ start:
         epoch++;
         owner = me;
         my_epoch = epoch;
+#if SEATS
+        see_ledger(recalls);
+        seats = seats | BIT(me)
+#else
         position = next;
 #ifdef WITHOUT_RECOVERING_AT_THE_CLAIM
         todo[me] = open[me]
 #else
         see_open()
 #endif
+#endif
        };
+#if SEATS
+       look_at_seats(recalls, best, my_epoch);
+       d_step {
+        recalls = 0;
+        best = 0;
+#ifdef WITHOUT_RECOVERING_AT_THE_CLAIM
+        forget_todo();
+        todo[me] = open[me]
+#endif
+       };
+#endif
        recover_all();
        atomic { may_die(); until_then = until };
        do
@@ -215,8 +284,15 @@ start:
             position < END ->
             may_die();
             if
+#if SEATS
+            :: fence[me] <= my_epoch && !open[me] ->
+                d_step {
+                    at[me] = position + 1;
+                    held_at[me] = my_epoch;
+#else
             :: epoch == my_epoch && next == position && !open[me] ->
                 d_step {
+#endif
                     log[me].at = position;
                     log[me].since = (until_then == NONE -> position : NONE);
                     log[me].until = position + 1;
@@ -226,8 +302,8 @@ start:
                     lacks_books[me] = true;
                     lacks_counts[me] = true;
                     next++;
-                    position = next;
-                    until_then = next
+                    position++;
+                    until_then = position
                 }
             :: else ->
                 if
@@ -271,6 +347,9 @@ proctype filler(byte me)
     byte my_epoch, my_fills, held, position, r, o, from;
     bool todo[SLOTS], is_counted, skips;
     batch b;
+#if SEATS
+    byte best, looks;
+#endif
 start:
     skip;
     d_step {
@@ -290,8 +369,17 @@ start:
         may_die();
         my_epoch = epoch;
         my_fills = fills;
+#if SEATS
+        see_ledger(looks)
+       };
+       look_at_seats(looks, best, 0);
+       atomic {
+        looks = 0;
+        best = 0
+#else
         position = next;
         see_open()
+#endif
 #ifdef WITHOUT_RECOVERING_FIRST
         ;
         r = 0;
@@ -331,15 +419,28 @@ start:
         atomic {
             may_die();
             if
-            :: claims > 0 -> claims--; epoch++; owner = me; held = epoch
+            :: claims > 0 ->
+                claims--;
+                epoch++;
+                owner = me;
+                held = epoch
+#if SEATS
+                ;
+                looks = seats
+#endif
             :: true /* another claims it, or counts with the report by then */
             fi
         }
+#if SEATS && !defined(WITHOUT_RECALLING_FOR_UNTIL)
+        ;
+        look_at_seats(looks, best, held); /* It looks again, so only the fence matters. */
+        d_step { looks = 0; best = 0; forget_todo() }
+#endif
        :: else ->
         atomic {
             may_die();
             if
-            :: SAME_EPOCH(my_epoch) && SAME_FILLS(my_fills) && next > o && !open[me] ->
+            :: SAME_EPOCH(my_epoch) && SAME_FILLS(my_fills) && ENDS_BEFORE(o) && !open[me] ->
                 d_step {
                     copy(log[me], b);
                     open[me] = true;

@@ -63,12 +63,16 @@ BACKFILL_WORLDS = [
     "LIVES=2",
     "FILLERS=2",
     "START=3 END=4",
+    "SEATS=1 CRASHES=1",
+    "SEATS=1 START=3 END=4",
 ]
 
 DEEP_BACKFILL_WORLDS = [
     "LIVES=2 CRASHES=1",
     "FILLERS=2 CRASHES=1",
     "START=3 END=5 CRASHES=1",
+    "SEATS=1 LIVES=2",
+    "SEATS=1 FILLERS=2",
 ]
 
 ROLLUP_WORLDS = ["TURNS=1"]
@@ -154,6 +158,12 @@ BACKFILL_VARIANTS = [
     ("CLAIMING_FOR_UNTIL", ""),
     ("RECOVERING_FIRST", "FILLERS=2"),
     ("RECOVERING_AT_THE_CLAIM", ""),
+    ("FILLS", "SEATS=1 FILLERS=2"),
+    ("EPOCH", "SEATS=1"),
+    ("CLAIMING_FOR_UNTIL", "SEATS=1"),
+    ("RECALLING_FOR_UNTIL", "SEATS=1"),
+    ("RECOVERING_FIRST", "SEATS=1 FILLERS=2"),
+    ("RECOVERING_AT_THE_CLAIM", "SEATS=1"),
 ]
 
 ROLLUP_VARIANTS = [
@@ -242,7 +252,7 @@ def main():
              for world in DIVIDED_WORLDS + (DEEP_DIVIDED_WORLDS if options.deep else [])]
     runs += [(DIVIDED, f"divided: {without(rule)}", f"WITHOUT_{rule} {world}", False) for rule, world in DIVIDED_VARIANTS]
     runs += [(BACKFILL, f"backfill: {world}", world, True) for world in BACKFILL_WORLDS + (DEEP_BACKFILL_WORLDS if options.deep else [])]
-    runs += [(BACKFILL, f"backfill: {without(rule)}", f"WITHOUT_{rule} {world}", False) for rule, world in BACKFILL_VARIANTS]
+    runs += [(BACKFILL, f"backfill: {without(rule)}{' with seats' if 'SEATS' in world else ''}", f"WITHOUT_{rule} {world}", False) for rule, world in BACKFILL_VARIANTS]
     runs += [(ROLLUP, f"rolling up: {world}", world, True)
              for world in ROLLUP_WORLDS + (DEEP_ROLLUP_WORLDS if options.deep else [])]
     runs += [(ROLLUP, f"rolling up: {without(rule)}", f"WITHOUT_{rule}", False) for rule in ROLLUP_VARIANTS]
