@@ -245,17 +245,22 @@ class Rollup(RollupCase):
         for _ in range(3):
             self.count_lines(lines)
             sleeper = self.begin_job("rollup")
-            time.sleep(self.dice.random() * 0.3)
+            self.wait_until(lambda job=sleeper: job.poll() is not None or self.base.jobs.find_one({"until": {"$gt": datetime.datetime(2021, 1, 1)}}))
+            time.sleep(self.dice.choice([0, self.dice.random() * 0.1]))
             sleeper.send_signal(signal.SIGSTOP)
             self.forget_leases()
             lines += log(self.dice, 300, pages=40)
             self.count_lines(lines)
             self.roll()
             self.check_years(lines)
+            held = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0, tzinfo=None) + datetime.timedelta(minutes=1)
+            self.base.jobs.update_many({"fence": {"$exists": True}}, {"$set": {"until": held, "owner": "another"}})
             sleeper.send_signal(signal.SIGCONT)
-            self.assertEqual(EX_OK, self.ended(sleeper), self.output)
+            self.assertIn(self.ended(sleeper), (EX_OK, EX_TEMPFAIL), self.output)  # it says so if another has the lease on a report
+            self.assertEqual({held}, {one["until"] for one in self.base.jobs.find({"fence": {"$exists": True}})})  # it gives back its own only
             self.check_years(lines)
             self.check(lines)
+            self.forget_leases()
 
     def test_killed_at_named_places(self):
         lines = log(self.dice, 300)
