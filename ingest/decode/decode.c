@@ -510,19 +510,6 @@ bool decode_heeds_directives(const struct decode *d)
     return d->step_count == 1 && d->steps[0].kind == STEP_W3C;
 }
 
-/* Prints a pointer for YAML's flow style, in which some bytes need quotes. */
-static void print_pointer(const char *pointer, struct text *out)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/@._-~";
-    struct text whole = {0};
-    text_printf(&whole, JSON_STRING_PREFIX "%s", pointer);
-    if (pointer[strspn(pointer, plain)] == '\0')
-        text_puts(out, whole.ptr);
-    else
-        text_json(out, text_slice(&whole));
-    text_fini(&whole);
-}
-
 static bool is_preset(const struct decode *d, size_t i)
 {
     return d->preset != NULL && i + 1 == d->step_count;
@@ -557,37 +544,6 @@ void decode_print_step(const struct decode *d, size_t i, struct text *out)
         text_puts(out, clf_format_name(step->format));
     else
         text_puts(out, plain_steps[step->kind]);
-}
-
-/* Prints a text in YAML's single quotes, in which only these need an escape. */
-static void print_quoted(struct slice text, struct text *out)
-{
-    text_putc(out, '\'');
-    for (size_t i = 0; i < text.len; i++)
-        text_puts(out, text.ptr[i] == '\'' ? "''" : (char[]){text.ptr[i], '\0'});
-    text_putc(out, '\'');
-}
-
-void decode_print_steps(const struct decode *d, struct text *out)
-{
-    text_putc(out, '[');
-    for (size_t i = 0; i < d->step_count; i++) {
-        const struct decode_step *step = &d->steps[i];
-        if (i > 0)
-            text_puts(out, ", ");
-        struct slice text;
-        const char *name = decode_named_step(d, i, &text);
-        if (name != NULL) {
-            text_printf(out, "{%s: ", name);
-            print_quoted(text, out);
-            text_putc(out, '}');
-        } else if (step->kind == STEP_JSON_STRING) {
-            print_pointer(step->pointer, out);
-        } else {
-            decode_print_step(d, i, out);
-        }
-    }
-    text_putc(out, ']');
 }
 
 void decode_print_origin(const struct origin *o, struct text *out)
