@@ -18,7 +18,7 @@ except ImportError:
 
 REFUSED = (121, 525074461)  # the second is FerretDB's
 UNAUTHORIZED, FAILED_TO_PARSE = 13, 9
-HELLO = re.compile(rb".{25}\x10hello\0", re.DOTALL)  # as proxy.COMMAND
+HELLO, LISTS = (re.compile(rb".{25}\x10" + name + rb"\0", re.DOTALL) for name in (b"hello", b"listCollections"))  # as proxy.COMMAND
 INDEX = "tallyd_series_date"
 OWN = REPORTS + """\
   sections:
@@ -279,6 +279,22 @@ reports:
         self.count("a.log")
         self.admin("validator", "--apply")
         self.assertEqual(own, self.base["pages.day"].options()["validator"])
+
+    def test_more_collections_than_one_reply_lists(self):
+        """Each is asked for: a database with long validators of others is no reason to count without one's own."""
+        part = bson.encode({"cursor": {"id": Int64(5), "ns": f"{self.name}.$cmd.listCollections", "firstBatch": []}, "ok": 1.0})
+        with proxy.Proxy(self.server.port, answer=lambda piece: (
+                proxy.replied(piece, part) if LISTS.match(piece) and b"\x03filter\0" not in piece else None)) as between:
+            url = f"mongodb://127.0.0.1:{between.port}/{self.name}"
+            self.count("a.log", url=url)
+            self.assertNotIn("counting without a validator", self.err)
+            actions = self.actions()
+            self.assertIn("pages.day", actions)
+            self.base.command("collMod", "pages.day", validator={})
+            for _ in range(2):
+                said = self.tallyd("admin", "validator", "--apply", "-c", "tallyd.yaml", "--store", url)
+            self.assertNotIn("was made", said)
+        self.assertEqual(actions, self.actions())
 
     def test_under_documentdb_they_only_warn(self):
         """Its own gateway stands on the extension that FerretDB stands on, and says so in `hello`."""

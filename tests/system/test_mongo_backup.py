@@ -119,6 +119,21 @@ class Beside(BackupCase):
         self.assertEqual({"a.log", "b.log"}, set(self.nexts()))
         self.check_all()
 
+    def test_two_at_once(self):
+        """The one that ends first leaves the other its note, so its logs stay; it takes away what a killed one has left."""
+        self.count("a.log")
+        backup = self.pause("backup", "copy", lambda: self.ledger().get("backups"))
+        note, = self.ledger()["backups"]
+        long_ago = {"until": datetime.datetime(2020, 1, 1), "owner": "another 42"}
+        self.base.ledger.update_one({}, {"$set": {"backups.killed": long_ago}}, bypass_document_validation=True)
+        self.admin("backup", "other")
+        self.assertEqual({note}, set(self.ledger()["backups"]))
+        self.count("b.log")
+        out, _ = self.go_on(backup)
+        self.assertGreater(self.batches(out), 3)
+        self.restore("copy")
+        self.check_all()
+
     def test_logs_that_are_gone_fail_it(self):
         """They were deleted by hand, or by whoever knows nothing of backups."""
         self.count("a.log")

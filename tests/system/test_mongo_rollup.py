@@ -11,7 +11,7 @@ import signal
 import time
 
 from harness import EX_OK, EX_TEMPFAIL, EX_USAGE, TIMEOUT_S, dice, draw_death, dying_at, failpoints
-from mongocase import FOLLOWING, Int64, MongoCase, main
+from mongocase import FOLLOWING, Int64, MongoCase, main, proxy
 
 KILLED = -signal.SIGKILL
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS", "6"))
@@ -261,6 +261,39 @@ class Rollup(RollupCase):
             self.check_years(lines)
             self.check(lines)
             self.forget_leases()
+
+    def test_many_that_are_alike(self):
+        """One update sets those that are there, an insert makes the others; what a later holder of the lease has set stays."""
+        def alike(pages, months):
+            return "".join(LINE % (datetime.datetime(2024, month, 15, 12).strftime("%d/%b/%Y:%H:%M:%S"), f"/page-{page}.html", 7)
+                           for month in months for page in pages).encode()
+
+        def check(lines):
+            self.assertEqual({cell: len(values) for cell, values in recount(lines).items()},
+                             {(2024, int(month), one["metadata"]["path"]): hits for one in self.base["pages.year"].find()
+                              for month, hits in one["total"].items()})
+
+        self.write("tallyd.yaml", b"reports: {pages: {by: [path]}}\n")
+        lines = alike(range(100), (1, 2))
+        self.count_lines(lines)
+        self.roll()
+        check(lines)
+        lines += alike(range(150), (3,))
+        self.count_lines(lines)
+        with proxy.Proxy(self.server.port) as between:
+            own, self.store = self.store, f"mongodb://127.0.0.1:{between.port}/{self.name}"
+            self.roll()
+            self.store = own
+        self.assertEqual((1, 1), tuple(between.commands[name, "pages.year"] for name in ("update", "insert")))
+        check(lines)
+        self.check(lines)
+        later, mark = self.base.jobs.find_one({"_id": "rollup/pages"})["fence"] + 1000, {"total.3": Int64(99)}
+        theirs = {"metadata.path": {"$in": [f"/page-{page}.html" for page in range(0, 150, 3)]}}
+        self.base["pages.year"].update_many(theirs, {"$set": {**mark, "applied.rollup": Int64(later)}})
+        self.count_lines(lines + alike(range(150), (3,)))
+        self.roll()
+        self.assertEqual({99: 50, 2: 100}, collections.Counter(one["total"]["3"] for one in self.base["pages.year"].find()))
+        self.assertEqual(50, self.base["pages.year"].count_documents({**theirs, "applied.rollup": later, **mark}))
 
     def test_killed_at_named_places(self):
         lines = log(self.dice, 300)

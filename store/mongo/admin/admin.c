@@ -63,8 +63,8 @@ static bool read_options(struct mongo_admin_run *r, struct err *e)
 {
     const char *loses;
     bson_destroy(&r->options);
-    return mongo_list_options(r->m, NULL, &r->options, e) &&
-           mongo_settle_validation(r->m, &r->validation, &loses, e);
+    r->has_options = mongo_list_options(r->m, NULL, &r->options, e);
+    return (r->has_options || !e->retryable) && mongo_settle_validation(r->m, &r->validation, &loses, e);
 }
 
 static bool run(struct mongo_admin_run *r, struct err *e)

@@ -12,6 +12,7 @@ struct mongo_admin_run {
     bool is_sharded;                  /* the server is a mongos: a sharded cluster */
     enum store_validation validation; /* of the task, as far as the server is to have it */
     bson_t options;                   /* of the collections there: mongo_list_options() */
+    bool has_options;                 /* of all of them; else each is asked for */
     bool has_failed;
     struct err failure; /* the first failure */
 };

@@ -61,6 +61,8 @@ bool mongo_admin_validate(struct mongo_admin_run *r, const struct mongo_collecti
     bson_destroy(&validator);
     if (!has_one)
         return true;
+    if (r->is_there && !mongo_options_of(r->m, c->name, r->has_options, &r->options, e))
+        return false;
     enum mongo_validator state = mongo_validator_state(r->m, c, v, &r->options);
     if (r->task->apply)
         return make_validator(r, c, v, state, e);

@@ -35,6 +35,15 @@ bool mongo_list_options(struct mongo_store *m, const char *collection, bson_t *o
     return mongo_list(m->client, NULL, command, MONGO_BATCH, see_collection, options, e);
 }
 
+bool mongo_options_of(struct mongo_store *m, const char *collection, bool is_whole, bson_t *options,
+                      struct err *e)
+{
+    if (is_whole)
+        return true;
+    bson_destroy(options);
+    return mongo_list_options(m, collection, options, e);
+}
+
 /* The options of a collection; false: it does not exist. The name may have dots. */
 static bool find_options(const bson_t *options, const char *collection, bson_t *found)
 {
@@ -137,6 +146,7 @@ struct setting {
     enum store_validation validation;
     const char *loses; /* the server that loses updates where validators refuse; NULL: it does not */
     bson_t options;    /* those of all collections, at the begin */
+    bool is_whole;     /* false: the server did not list them, so each is asked for */
     bool is_told;
 };
 
@@ -165,12 +175,12 @@ static bool check_loses(const struct setting *s, const struct mongo_collection *
 }
 
 /* An unreachable server is an error. A refusal is not: it is logged once. */
-static bool go_on_without(struct setting *s, const char *collection, const struct err *e)
+static bool go_on_without(struct setting *s, const struct mongo_collection *c, const struct err *e)
 {
     char quoted[LOG_QUOTE_BYTES];
     if (!e->retryable && !s->is_told)
-        log_warn("validator_refused", "collection=%s error=%s next=\"counting without a validator\"",
-                 collection, log_quote(e->text, quoted));
+        log_warn("validator_refused", "collection=%s error=%s next=\"counting without a validator\"", c->name,
+                 log_quote(e->text, quoted));
     s->is_told |= !e->retryable;
     return !e->retryable;
 }
@@ -183,12 +193,14 @@ static bool set(void *context, const struct mongo_collection *c, struct err *e)
     bson_destroy(&validator);
     if (!has_one)
         return true;
+    if (!mongo_options_of(s->m, c->name, s->is_whole, &s->options, e))
+        return go_on_without(s, c, e);
     const enum mongo_validator state = mongo_validator_state(s->m, c, s->validation, &s->options);
     if (state == VALIDATOR_FOREIGN && s->validation != VALIDATION_OFF)
         log_warn("validator_differs", "collection=%s next=\"left alone\"", c->name);
     bool good = state == VALIDATOR_IS_THERE || state == VALIDATOR_FOREIGN ||
                 mongo_make_validator(s->m, c, s->validation, state == VALIDATOR_NO_COLLECTION, e) ||
-                go_on_without(s, c->name, e);
+                go_on_without(s, c, e);
     return good && check_loses(s, c, e);
 }
 
@@ -202,8 +214,8 @@ bool mongo_set_validators(struct mongo_store *m, enum store_validation validatio
                  "server=%s next=\"its validators only warn: it loses updates of several clients where they "
                  "refuse documents\"",
                  s.loses);
-    bool good = mongo_list_options(m, NULL, &s.options, e) ? mongo_each_collection(m, set, &s, e)
-                                                           : go_on_without(&s, "*", e);
+    s.is_whole = mongo_list_options(m, NULL, &s.options, e);
+    bool good = (s.is_whole || !e->retryable) && mongo_each_collection(m, set, &s, e);
     bson_destroy(&s.options);
     return good;
 }

@@ -19,6 +19,10 @@ bool mongo_set_validators(struct mongo_store *m, enum store_validation validatio
  * any case. */
 bool mongo_list_options(struct mongo_store *m, const char *collection, bson_t *options,
                         struct err *e) MUST_CHECK;
+/* Has `options` have those of this collection: reads them, unless the list is whole. A list that is too long
+ * for one reply is not. */
+bool mongo_options_of(struct mongo_store *m, const char *collection, bool is_whole, bson_t *options,
+                      struct err *e) MUST_CHECK;
 /* The state of a collection's validator by that list. The collection must have a schema. */
 enum mongo_validator mongo_validator_state(const struct mongo_store *m, const struct mongo_collection *c,
                                            enum store_validation v, const bson_t *options);

@@ -321,7 +321,8 @@ static bool refuse_id(const struct mongo_chunk *c, size_t index, struct err *e)
 
 /* ---- together */
 
-/* Does the chunk add to documents? If not, they only have to be there: series, or preallocated documents. */
+/* Does the chunk add to documents? If not, they only have to be there, as series and preallocated documents;
+ * or they are set, as years. */
 static bool adds(const struct mongo_chunk *c)
 {
     static const char *const operators[] = {"u.$inc", "u.$min", "u.$max", "u.$push"};

@@ -11,7 +11,8 @@
  * New    : documents that do not exist are inserted together. An update of many shows which ones are missing.
  *          Without one, they are searched for (on all shards) if the chunk before inserted many documents.
  * Series : only have to be there, but their updates have a number, too. They are one update of many, unless
- *          the chunk before made most of its documents: then they are first inserted.
+ *          the chunk before made most of its documents: then they are first inserted. So are years and weeks,
+ *          which are set, not added to: alike ones go together, under the fence that guards each.
  * Ahead  : preallocated documents are inserted together; existing ones are left alone.
  * Else   : the remaining updates are sent one by one, as upserts.
  * Refused: EX_IOERR names the first document that the server then refuses permanently. The other updates
