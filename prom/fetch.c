@@ -293,6 +293,19 @@ static uint64_t points_of(const struct reading *rd)
     return count;
 }
 
+/* Are the samples of a running total those of several series, one behind the other? Each fall from one to the
+ * next would be taken for a reset. */
+static bool is_mixed(const struct reading *rd, size_t row)
+{
+    return slide_is_running(rd->measure, rd->function) && rd->series[row] == STORE_SERIES_OTHER;
+}
+
+static void leave_out(const struct vector *v, size_t row)
+{
+    for (size_t step = 0; step < v->step_count; step++)
+        vector_row(v, row)[step] = vector_absent();
+}
+
 static bool set_values(struct reading *rd, const struct slide_ask *ask, const struct vector *v, struct err *e)
 {
     const size_t per_row = rd->windows.piece_count * rd->width;
@@ -306,8 +319,12 @@ static bool set_values(struct reading *rd, const struct slide_ask *ask, const st
         return native_slide(rd, ask, v, e);
     if (rd->metric->kind == METRIC_DISTINCT)
         different_count_pieces(rd);
-    for (size_t row = 0; row < rd->row_count; row++)
-        slide(ask, &rd->windows, &rd->columns[row * per_row], vector_row(v, row));
+    for (size_t row = 0; row < rd->row_count; row++) {
+        if (is_mixed(rd, row))
+            leave_out(v, row);
+        else
+            slide(ask, &rd->windows, &rd->columns[row * per_row], vector_row(v, row));
+    }
     return true;
 }
 

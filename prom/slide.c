@@ -16,9 +16,14 @@ struct piece {
     int128 sum, least, most, last;
 };
 
+bool slide_is_running(const struct measure *m, enum function f)
+{
+    return m->kind == MEASURE_LAST && (f == FUNCTION_RATE || f == FUNCTION_INCREASE);
+}
+
 bool slide_needs_points(const struct measure *m, enum function f)
 {
-    return over_is_needed(f) || (m->kind == MEASURE_LAST && (f == FUNCTION_RATE || f == FUNCTION_INCREASE));
+    return over_is_needed(f) || slide_is_running(m, f);
 }
 
 bool slide_needs_cells(const struct measure *m, enum function f)

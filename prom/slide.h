@@ -15,6 +15,8 @@
 #include "prom/vector.h"
 #include "prom/windows.h"
 
+/* Does the function take the last samples of cells for those of a running total? */
+bool slide_is_running(const struct measure *m, enum function f);
 /* Is the function worked out from the points of each cell: by over.h, or by counter.h from the last samples
  * of a running total? */
 bool slide_needs_points(const struct measure *m, enum function f);

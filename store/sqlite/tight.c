@@ -248,8 +248,9 @@ static void get_entries(struct bits_in *b, uint64_t count, struct text *packed)
     v.p = v.bytes;
     *v.p++ = IS_ENTRIES;
     for (uint64_t i = 0; i < count && !b->failed; i++) {
-        const uint64_t bits = next + bits_get_rice(b, shift);
-        const uint64_t entry = (bits << RANK_BITS) + bits_get_unary(b) + 1;
+        const uint64_t bits = next + bits_get_rice(b, shift), rank = bits_get_unary(b) + 1;
+        const uint64_t entry = bits << RANK_BITS | rank;
+        b->failed |= rank >> RANK_BITS != 0; /* it would make another entry */
         varints_add(&v, entry - before);
         before = entry;
         next = bits + 1;

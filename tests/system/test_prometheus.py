@@ -90,6 +90,27 @@ class Prometheus(DaemonCase):
         self.assertEqual([[self.now - 60, "0.016666666666666666"], [self.now, "0.016666666666666666"]],
                          series["values"])
 
+    def test_totals_of_other_series_have_no_rate(self):
+        """Beyond series_max, series share a row: there the fall from one total to the next is no reset."""
+        self.stop()
+        self.write("totals.yaml", b"sources:\n  metrics: {decode: [metric]}\nreports:\n  hits_total:\n    by: [host]\n    series_max: 1\n"
+                   b"    measures: {total: last(value)}\n")
+        self.launch("-c", "totals.yaml", "--store", "sqlite:totals.db", "--listen", "127.0.0.1:0")
+        lines = []
+        for minute in range(10):
+            for i, value in enumerate((minute, 10**9 + minute, 5 * minute) if minute > 0 else (minute,)):
+                at = self.now - 600 + MINUTE * minute + (i if minute % 2 else (0, 9, 2)[i])  # h1 and h2 take turns as the last
+                lines.append(json.dumps({"name": "x", "ts": at, "value": value, "tags": {"host": f"h{i}"}}) + "\n")
+        self.feed("".join(lines).encode())
+        self.wait_for_consumed(28)
+        self.api = self.url + "/prometheus"
+        hosts = [series["metric"]["host"] for series in self.data("query", query="hits_total", time=self.now)["result"]]
+        self.assertEqual(["(other)", "h0"], sorted(hosts))
+        for query, value in (("increase(hits_total[10m])", "10"), ("sum(rate(hits_total[10m])) * 600", "10")):
+            found = self.data("query", query=query, time=self.now)["result"]
+            self.assertEqual([value], [series["value"][1] for series in found], query)
+        self.assertEqual([], self.data("query", query='rate(hits_total{host="(other)"}[10m])', time=self.now)["result"])
+
     def test_what_there_is(self):
         metrics = ["pages:bytes", "pages:hits", "site:bytes", "site:hits"]
         self.assertEqual(metrics, self.data("label/__name__/values"))

@@ -273,12 +273,24 @@ static void test_damaged_bytes_stay_within(void **state)
     assert_true(refused > 10000);
 }
 
+/* An entry whose rank has too many bits is damaged: no reader takes it for an entry of other bits. */
+static void test_a_rank_is_no_other_entry(void **state)
+{
+    static const char damaged[] = "\xf2\xff\xff\xfc\0\0\0\0\0\0\0\0\0\0\0\x80";
+    (void)state;
+    assert_false(read_both(SKETCH_DISTINCT, slice_of(damaged, sizeof damaged - 1), NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers_come_back),  cmocka_unit_test(test_writing_ends_with_the_room),
-        cmocka_unit_test(test_sketches_come_back), cmocka_unit_test(test_joined_bytes_are_those_of_the_union),
-        cmocka_unit_test(test_they_are_shorter),   cmocka_unit_test(test_damaged_bytes_stay_within),
+        cmocka_unit_test(test_numbers_come_back),
+        cmocka_unit_test(test_writing_ends_with_the_room),
+        cmocka_unit_test(test_sketches_come_back),
+        cmocka_unit_test(test_joined_bytes_are_those_of_the_union),
+        cmocka_unit_test(test_they_are_shorter),
+        cmocka_unit_test(test_damaged_bytes_stay_within),
+        cmocka_unit_test(test_a_rank_is_no_other_entry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
