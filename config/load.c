@@ -187,10 +187,27 @@ static void read_pieces(struct load *ld, const struct key *k, const struct pair 
     }
 }
 
+/* Is it a mapping? The error shows what one looks like, by the section's first key with a default. */
+static bool is_section(struct load *ld, const char *section, const char *path, yaml_node_t *map)
+{
+    const struct key *k = keys_table;
+    struct text expected = {0};
+    while (k->name != NULL && (strcmp(k->section, section) != 0 || k->standard == NULL))
+        k++;
+    text_puts(&expected, "keys and values");
+    if (k->name != NULL && strcmp(section, path) == 0) {
+        const char *quote = strchr(k->standard, ':') == NULL ? "" : "\"";
+        text_printf(&expected, ", such as `%s: {%s: %s%s%s}`", section, k->name, quote, k->standard, quote);
+    }
+    bool is_mapping = document_is_mapping(ld->d, map, path, expected.ptr);
+    text_fini(&expected);
+    return is_mapping;
+}
+
 void load_keys(struct load *ld, const char *section, const char *path, yaml_node_t *map, void *base)
 {
     struct pair pr;
-    if (!document_is_mapping(ld->d, map, path, "keys and values"))
+    if (!is_section(ld, section, path, map))
         return;
     for (size_t i = 0; document_next(ld->d, map, path, &i, &pr);) {
         const struct key *k = keys_find(section, pr.name);

@@ -139,7 +139,10 @@ static const struct bad_config bad_files[] = {
     {"run: {\"a\\nb\": 1}", "f.yaml:1:7: run.\"a\\x0ab\": found an unknown key, expected stop_timeout\n"},
     {"log: {level: info}\nlog:\n",
      "f.yaml:2:1: log: found the key again, expected it once (it is on line 1)\n"},
-    {"log: [level]", "f.yaml:1:6: log: found a list, expected keys and values\n"},
+    {"log: [level]",
+     "f.yaml:1:6: log: found a list, expected keys and values, such as `log: {level: info}`\n"},
+    {"store: sqlite:a.db", "f.yaml:1:8: store: found \"sqlite:a.db\", expected keys and values, such as "
+                           "`store: {url: \"sqlite:tallyd.db\"}`\n"},
     {"log: {level: {a: b}}",
      "f.yaml:1:14: log.level: found a mapping, expected debug, info, warn or error\n"},
     {"http: {tls_key: a}", "f.yaml:1:8: http.tls_key: there is no http.tls_cert, expected both or none\n"},
