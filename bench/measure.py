@@ -157,11 +157,11 @@ def table(rows):
 
 
 def write_part(path, command, text):
-    """Writes what a command measured into the file of all results, whose other parts stay."""
+    """Writes what a command measured into the file of all results. Its other parts stay, those with headings of their own too."""
     heading = f"# Results of `{command}`\n"
     try:
         with open(path, encoding="utf-8") as file:
-            parts = re.split(r"(?m)^(?=# Results of )", file.read())
+            parts = re.split(r"(?m)^(?=# )", file.read())
     except FileNotFoundError:
         parts = []
     parts = [part.rstrip("\n") + "\n" for part in parts if part.strip() and not part.startswith(heading)]
