@@ -203,6 +203,12 @@ class MongoCase(Case):
     def job(self, *arguments, **options):
         return self.tallyd("job", *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)
 
+    def roll(self, *arguments, **options):
+        return self.job("run", "rollup", *arguments, **options)
+
+    def rank(self, *arguments, **options):
+        return self.job("run", "top", *arguments, **options)
+
     def begin_job(self, name, *arguments, **options):
         """A run of it beside the test."""
         return self.start("job", "run", name, *arguments, "-c", "tallyd.yaml", "--store", self.store, **options)

@@ -172,7 +172,7 @@ class OfManyShapes(Audit, Expiring):
         self.write("b.log", each_month() * 2)
         self.count("b.log")
         self.healthy()
-        self.job("run", "rollup")
+        self.roll()
         self.base["pages.year"].update_one({}, {"$inc": {"total.3": 1}})
         self.found("by month: it has .*, but its days have")
         self.base["pages.year"].update_one({}, {"$inc": {"total.3": -1}})

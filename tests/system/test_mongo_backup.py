@@ -68,7 +68,7 @@ class BackupCase(MongoCase):
             self.count(name)
         self.check(*self.logs, files=["a.log", "b.log"])
         self.check_at_rest()
-        self.job("run", "rollup", "--now")
+        self.roll("--now")
         self.check_years()
 
     def check_years(self):
@@ -111,7 +111,7 @@ class Beside(BackupCase):
         self.count("a.log")
         backup = self.pause("backup", "copy", lambda: self.ledger().get("backups"))
         self.count("b.log")
-        self.job("run", "rollup", "--now")
+        self.roll("--now")
         self.assertGreater(self.base.batches.count_documents({}), 3)
         out, _ = self.go_on(backup)
         self.assertGreater(self.batches(out), 3)
@@ -266,7 +266,7 @@ class Kept(BackupCase):
     BATCHES = 2
 
     def roll_up(self):
-        self.job("run", "rollup", "--now")
+        self.roll("--now")
 
     def test_documents_of_weeks(self):
         """They were rolled up before and after they were copied: they are set again, and by the newest counts."""

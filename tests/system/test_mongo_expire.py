@@ -178,7 +178,7 @@ class MongoExpire(MongoCase, Expiring):
         """Also those that are rolled up; what is later than all is late."""
         self.fill()
         at = self.at
-        self.job("run", "rollup", "--now")
+        self.roll("--now")
         keep = KEEP.replace("}", ", month: 100d}")
         self.write("tallyd.yaml", config(keep))
         first = int(iso(self.now - 100 * DAY)[:4])

@@ -34,7 +34,7 @@ class Forget(MongoCase):
     def fill(self):
         self.write("tallyd.yaml", mongocase.CONFIG)
         self.count(self.write("a.log", log(self.dice, 40)), "-q")
-        self.job("run", "rollup", status=None)
+        self.roll(status=None)
         self.write("tallyd.yaml", mongocase.CONFIG.replace(OLD, NEW))
         self.count(self.write("b.log", log(self.dice, 40)), "-q")
 

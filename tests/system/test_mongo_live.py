@@ -90,9 +90,6 @@ class LiveCase(MongoCase, DaemonCase):
         self.add(events, log)
         self.count(log)
 
-    def rank(self, *arguments, **options):
-        return self.job("run", "top", *arguments, **options)
-
     def serve(self):
         self.write("run.yaml", (self.text + RUN + f'store: {{url: "{self.store}"}}\n').encode())
         self.launch("-c", "run.yaml")

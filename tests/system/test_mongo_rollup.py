@@ -67,9 +67,6 @@ class RollupCase(MongoCase):
         self.write("a.log", lines)
         self.count("a.log")
 
-    def roll(self, *arguments, **options):
-        return self.job("run", "rollup", *arguments, **options)
-
     def years(self):
         """{(year, month, path): (count, sum, max, min, mean)} of the documents of years."""
         cells = {}

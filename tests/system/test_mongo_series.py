@@ -130,7 +130,7 @@ class Series(MongoCase, DaemonCase):
                  "most": lambda series: max(sizes[series], default=None)}[measure]
         return {series: value(series) for series in of}
 
-    def rank(self, report, by, measure, begin, end, limit, **wanted):
+    def check_top(self, report, by, measure, begin, end, limit, **wanted):
         """What /api/v1/top is to say of the series that are wanted, by a filter."""
         events = [event for event in self.events if all(str(getattr(event, name)) == text for name, text in wanted.items())]
         now, before = (self.recount(by, measure, first, last, events)
@@ -154,10 +154,10 @@ class Series(MongoCase, DaemonCase):
                   (BEGIN - DAY, BEGIN + 4 * DAY)]
         for begin, end in ranges:
             for measure in ("n", "size", "least", "most"):
-                self.rank("pages", ["path"], measure, begin, end, self.dice.choice([1, 3, 20]))
+                self.check_top("pages", ["path"], measure, begin, end, self.dice.choice([1, 3, 20]))
             for wanted in ({}, {"method": "GET"}, {"status": "404"}, {"status": "200", "path": "/a"},
                            {"method": "GET", "status": "200", "path": "/"}, {"method": "G"}, {"path": "(other)"}):
-                self.rank("kinds", ["method", "status", "path"], "hits", begin, end, self.dice.choice([1, 3, 1000]), **wanted)
+                self.check_top("kinds", ["method", "status", "path"], "hits", begin, end, self.dice.choice([1, 3, 1000]), **wanted)
 
     def test_rankings_know_other(self):
         known = self.ask("series", report="few")["values"]

@@ -72,9 +72,6 @@ class TopCase(MongoCase, DaemonCase):
         self.add(events)
         self.count("a.log")
 
-    def rank(self, *arguments, **options):
-        return self.job("run", "top", *arguments, **options)
-
     def documents(self, report):
         return {one["_id"]: one for one in self.base[f"{report}.top"].find()}
 

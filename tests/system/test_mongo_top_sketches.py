@@ -84,9 +84,6 @@ class TopCase(SketchCase):
         self.write("a.log", lines_of(self.events))
         self.count_into(self.store, "a.log")
 
-    def rank(self, *arguments, **options):
-        return self.job("run", "top", *arguments, **options)
-
     def valid(self, report):
         return {one["_id"]: one for one in self.base[f"{report}.top"].find() if one.get("ranked") == one["written"]}
 

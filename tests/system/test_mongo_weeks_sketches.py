@@ -45,9 +45,6 @@ class WeekCase(SketchCase):
         self.add_events(count)
         self.count_into(self.store, "a.log")
 
-    def roll(self, *arguments, **options):
-        return self.job("run", "rollup", *arguments, **options)
-
     def recount(self, start):
         """{(first day, path): {None or a day from 0 on: [events]}}"""
         found = collections.defaultdict(lambda: collections.defaultdict(list))
