@@ -21,6 +21,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.error
 import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -100,6 +101,24 @@ def preload(name):
 def other_day(seconds):
     """The environment of a program whose clock is so far ahead."""
     return {**os.environ, "LD_PRELOAD": preload("otherday"), "OTHERDAY_S": str(seconds)}
+
+
+def get(url):
+    """The body of a reply that says success."""
+    with urllib.request.urlopen(url, timeout=TIMEOUT_S) as reply:
+        return reply.read().decode()
+
+
+def get_reply(url):
+    """(status, body); (None, why) of a daemon that does not listen."""
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as reply:
+            return reply.status, reply.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+    except urllib.error.URLError as error:
+        return None, str(error)
 
 
 class Case(unittest.TestCase):
@@ -207,8 +226,7 @@ class DaemonCase(Case):
         return self.wait_for(lambda: re.search(pattern, self.read("log").decode()), bool)
 
     def get(self, path):
-        with urllib.request.urlopen(self.url + path, timeout=TIMEOUT_S) as reply:
-            return reply.read().decode()
+        return get(self.url + path)
 
     def wait_for_consumed(self, count):
         self.wait_for(lambda: json.loads(self.get("/api/v1/status"))["consumed"], lambda found: found == count)

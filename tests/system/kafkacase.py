@@ -19,7 +19,7 @@ import tempfile
 import time
 import unittest
 
-from harness import EX_OK, ROOT, TIMEOUT_S, Case, command, dying_at
+from harness import EX_OK, ROOT, TIMEOUT_S, Case, command, dying_at, get, get_reply
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "servers"))
 import kafka  # noqa: E402 (found only now)
@@ -210,6 +210,17 @@ class KafkaCase(Case):
 
     def wait_for_log(self, pattern):
         return self.wait_for(lambda: re.search(pattern, self.said()), bool)
+
+    def listening(self):
+        """Where it answers by HTTP."""
+        return "http://" + self.wait_for_log(r"event=started .*listen=(\S+)").group(1)
+
+    def get(self, path):
+        return get(self.listening() + path)
+
+    def get_reply(self, path):
+        """(status, body)"""
+        return get_reply(self.listening() + path)
 
     def kill(self):
         self.process.kill()

@@ -6,7 +6,6 @@ import glob
 import os
 import re
 import signal
-import urllib.request
 
 from harness import EX_DATAERR, TIMEOUT_S, dice
 from kafkacase import KafkaCase, main
@@ -198,9 +197,7 @@ class Again(KafkaCase):
         self.run_daemon()
         self.wait_consumed(f"kafka:{topic}", OLD + 1)
         self.assertIn("event=topic_unproven", self.said())
-        address = re.search(r"listen=(\S+)", self.said())[1]
-        with urllib.request.urlopen(f"http://{address}/metrics", timeout=TIMEOUT_S) as page:
-            self.assertRegex(page.read().decode(), r"(?m)^tallyd_unproven_total [1-9]$")
+        self.assertRegex(self.get("/metrics"), r"(?m)^tallyd_unproven_total [1-9]$")
         self.stop()
 
 

@@ -4,9 +4,7 @@
 import re
 import socket
 import threading
-import urllib.request
 
-from harness import TIMEOUT_S
 from kafkacase import LINE, KafkaCase, main
 
 QUICKLY = ", properties: {statistics.interval.ms: 500}"
@@ -15,11 +13,6 @@ QUICKLY = ", properties: {statistics.interval.ms: 500}"
 class Says(KafkaCase):
     def line(self, i):
         return LINE % (i % 256, 1, 2, 3, b"/x", 5)
-
-    def get(self, path):
-        address = re.search(r"event=started .*listen=(\S+)", self.said())[1]
-        with urllib.request.urlopen(f"http://{address}{path}", timeout=TIMEOUT_S) as reply:
-            return reply.read().decode()
 
     def open_for_s(self, topic):
         found = re.search(rf'^tallyd_partition_open_transaction_seconds{{source="{topic}",partition="0"}} (\d+)$',

@@ -10,11 +10,10 @@ import os
 import re
 import signal
 import time
-import urllib.request
 
 import kafkacase
 import mongocase
-from harness import EX_DATAERR, EX_OK, TIMEOUT_S
+from harness import EX_DATAERR, EX_OK, TIMEOUT_S, get
 from kafkacase import Feed, Recount
 from mongokafkacase import MongoKafkaCase
 
@@ -22,11 +21,6 @@ ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 6)
 FLEET, PARTITIONS = 8, 12
 SESSION_S = 3
 COOPERATIVE, EAGER, RANGE = "cooperative-sticky", "roundrobin", "range"
-
-
-def get(url):
-    with urllib.request.urlopen(url, timeout=TIMEOUT_S) as reply:
-        return reply.read().decode()
 
 
 class Fleet(MongoKafkaCase):

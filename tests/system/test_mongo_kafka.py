@@ -12,29 +12,15 @@ import socket
 import subprocess
 import threading
 import time
-import urllib.error
-import urllib.request
 
 import kafkacase
 import mongocase
-from harness import EX_CONFIG, EX_DATAERR, EX_OK, TIMEOUT_S, draw_death, failpoints
+from harness import EX_CONFIG, EX_DATAERR, EX_OK, TIMEOUT_S, draw_death, failpoints, get_reply
 from kafkacase import Feed, in_envelope
 from mongokafkacase import MongoKafkaCase
 from process import free_ports
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
-
-
-def ask(port, path):
-    """(status, body); (None, why) of a daemon that does not listen."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=TIMEOUT_S) as reply:
-            return reply.status, reply.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
-    except urllib.error.URLError as error:
-        return None, str(error)
 
 
 class MongoKafka(MongoKafkaCase):
@@ -93,14 +79,15 @@ class MongoKafka(MongoKafkaCase):
         self.send(100)
         self.server.kill()
         port, = free_ports(1)
+        url = f"http://127.0.0.1:{port}"
         self.run_daemon("--listen", f"127.0.0.1:{port}", consuming=False)
-        self.wait_for(lambda: ask(port, "/healthz"), lambda found: found == (200, "ok\n"))  # who probes it lets it live
+        self.wait_for(lambda: get_reply(f"{url}/healthz"), lambda found: found == (200, "ok\n"))  # who probes it lets it live
         self.wait_for_log("event=store_away ")
         self.assertEqual(1, self.said().count("event=store_away"))
-        self.wait_for(lambda: ask(port, "/readyz"), lambda found: found[0] == 503 and found[1].startswith("waiting for the store: "))
-        self.assertEqual((200, "ok\n"), ask(port, "/healthz"))
+        self.wait_for(lambda: get_reply(f"{url}/readyz"), lambda found: found[0] == 503 and found[1].startswith("waiting for the store: "))
+        self.assertEqual((200, "ok\n"), get_reply(f"{url}/healthz"))
         self.server.start()
-        self.wait_for(lambda: ask(port, "/readyz"), lambda found: found == (200, "ok\n"))
+        self.wait_for(lambda: get_reply(f"{url}/readyz"), lambda found: found == (200, "ok\n"))
         self.check_all(*self.feeds)
 
     def test_stopped_while_the_server_is_away(self):

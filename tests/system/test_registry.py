@@ -17,14 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 import uuid
 
 import kafkacase
 import process
 import schemas
-from harness import EX_CONFIG, EX_NOINPUT, EX_USAGE, TIMEOUT_S, dice
+from harness import EX_CONFIG, EX_NOINPUT, EX_USAGE, dice
 from kafkacase import Feed, KafkaCase, main
 from registrycase import VERSIONS, AvroFeed, encoded
 
@@ -66,21 +64,11 @@ class Registered(KafkaCase):
     def configure_registry(self, sources, more="", options="retry_max: 300ms", **rest):
         self.configure(sources, f"registry: {{url: \"{self.registry.url}\", {options}}}\n{more}", **rest)
 
-    def ask(self, path):
-        """(status, body)"""
-        address = re.search(r"event=started .*listen=(\S+)", self.said())[1]
-        try:
-            with urllib.request.urlopen(f"http://{address}{path}", timeout=TIMEOUT_S) as reply:
-                return reply.status, reply.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
-
     def metric(self, name):
-        return int(re.search(rf"^tallyd_{name} (\d+)$", self.ask("/metrics")[1], re.M)[1])
+        return int(re.search(rf"^tallyd_{name} (\d+)$", self.get_reply("/metrics")[1], re.M)[1])
 
     def wait_ready(self, status):
-        return self.wait_for(lambda: self.ask("/readyz"), lambda found: found[0] == status)[1]
+        return self.wait_for(lambda: self.get_reply("/readyz"), lambda found: found[0] == status)[1]
 
 
 class Exact(Registered):
@@ -137,7 +125,7 @@ class Exact(Registered):
                               r"status 404: Schema not found")
         self.assertEqual(1, self.metric("schemas_waiting"))
         self.assertGreater(self.metric("schema_failures_total"), 0)
-        self.assertIn("messages wait for their schema", self.ask("/api/v1/status")[1])
+        self.assertIn("messages wait for their schema", self.get_reply("/api/v1/status")[1])
         time.sleep(1)  # several attempts
         self.assertEqual(1, self.said().count("event=schema_waits "))
         self.assertEqual(first, {**dict.fromkeys(first, 0), **self.nexts(feed.source)})
@@ -173,14 +161,14 @@ class Exact(Registered):
         self.registry.status = 500
         self.configure_registry([feed], options="timeout: 300ms, retry_max: 300ms")
         self.run_daemon()
-        self.wait_for(lambda: self.ask("/readyz")[1], lambda found: "status 500: in trouble" in found)
+        self.wait_for(lambda: self.get_reply("/readyz")[1], lambda found: "status 500: in trouble" in found)
         self.registry.status, self.registry.delay_s = None, 1
-        self.wait_for(lambda: self.ask("/readyz")[1], lambda found: "does not answer" in found)
+        self.wait_for(lambda: self.get_reply("/readyz")[1], lambda found: "does not answer" in found)
         self.registry.delay_s, good = 0, self.registry.schemas[2]
         self.registry.schemas[2] = {"schema": '{"type": "record"'}
-        self.wait_for(lambda: self.ask("/readyz")[1], lambda found: "the Avro schema cannot be used" in found)
+        self.wait_for(lambda: self.get_reply("/readyz")[1], lambda found: "the Avro schema cannot be used" in found)
         self.registry.schemas[2] = {"nothing": 1}
-        self.wait_for(lambda: self.ask("/readyz")[1], lambda found: "answers without a schema" in found)
+        self.wait_for(lambda: self.get_reply("/readyz")[1], lambda found: "answers without a schema" in found)
         self.registry.schemas[2] = good
         self.check_all(feed)
 

@@ -9,7 +9,6 @@ import math
 import subprocess
 import time
 import urllib.parse
-import urllib.request
 
 from harness import EX_CONFIG, EX_DATAERR, EX_USAGE, TIMEOUT_S, dice, draw_death, failpoints
 from kafkacase import KafkaCase, main
@@ -159,9 +158,7 @@ class RemoteWrite(KafkaCase):
         producer.close()
 
     def fetch(self, path):
-        address = self.wait_for_log(r"event=started .*listen=(\S+)").group(1)
-        with urllib.request.urlopen(f"http://{address}{path}", timeout=TIMEOUT_S) as reply:
-            return json.loads(reply.read())
+        return json.loads(self.get(path))
 
     def native(self, report, until=f"{SPAN[1]}T00:00:00Z"):
         """{path: (count, sum, {bucket: count})} of the whole day before."""

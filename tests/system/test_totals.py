@@ -7,11 +7,10 @@ build the judge, once). TALLYD_ROUNDS is the number of random expressions. The s
 """
 
 import json
-import urllib.request
 
 import kafkacase
 import totalscase
-from harness import TIMEOUT_S, dice
+from harness import dice
 from totalscase import MINUTE_MS
 
 
@@ -38,8 +37,7 @@ class Totals(totalscase.TotalsCase, kafkacase.KafkaCase):
         self.verify()
 
     def listed(self, what):
-        with urllib.request.urlopen(f"{self.address}/prometheus/api/v1/{what}", timeout=TIMEOUT_S) as reply:
-            return json.load(reply)["data"]
+        return json.loads(self.get(f"/prometheus/api/v1/{what}"))["data"]
 
     def test_opentelemetry(self):
         """Cumulative sums of OTLP are totals, too."""

@@ -135,7 +135,7 @@ class TotalsCase:
         self.wait_consumed(f"kafka:{topic}", len(world.messages) * (4 + len(BOUNDS)))
         self.stop()  # so that all that is committed is in documents of MongoDB
         self.run_daemon()
-        self.address = "http://" + self.wait_for_log(r"event=started .*listen=(\S+)").group(1)
+        self.address = self.listening()
         return world
 
     def selector(self, name):
