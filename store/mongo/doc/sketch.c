@@ -1,6 +1,7 @@
 #include "store/mongo/doc/sketch.h"
 
 #include "store/mongo/doc/decimal.h"
+#include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -195,11 +196,9 @@ static void add_events(bson_t *to, struct slice packed)
     uint32_t count = 0;
     BSON_APPEND_ARRAY_BEGIN(to, "$each", &events);
     while (recent_next(&packed, &document)) {
-        char room[16];
-        const char *key;
-        const size_t len = bson_uint32_to_string(count++, &key, room, sizeof room);
+        char room[MONGO_KEY_BYTES];
         ASSERT(bson_init_static(&event, (const uint8_t *)document.ptr, document.len));
-        bson_append_document(&events, key, (int)len, &event);
+        bson_append_document(&events, mongo_array_key(count++, room), -1, &event);
     }
     bson_append_array_end(to, &events);
 }
