@@ -11,7 +11,7 @@
  *
  * Indexes    : documents of all series are found by `_id`, which begins with the time. Beside that there are
  *
- *                { metadata.path: 1, metadata.date: 1 }   one series over a range of dates; equality before range
+ *                { metadata.path: 1, metadata.date: 1 }   one series over a range of dates
  *                { waiting: 1 }                           of R.top: rankings that wait
  *
  * Validators : what tallyd writes always passes. In writes of others, every counter is checked if the server
