@@ -78,9 +78,9 @@ static bool parse_number(struct condition *c, struct slice operand, struct err *
     if (!field_is_number(c->field))
         return err_set(
             e, EX_CONFIG,
-            "found \"%s\" with the number operator %s, expected status, bytes, value or a number of "
-            "your own",
-            field_name(c->field), op_texts[c->op]);
+            "found %s after %s, but %s is a text: expected status, bytes, value or a number of your own "
+            "before %s, or = and a text after it",
+            suggest_quote(operand, quote), op_texts[c->op], field_name(c->field), op_texts[c->op]);
     if (field_scale(c->field) == 1)
         return decimal_integer(operand, EVENT_NUMBER_MAX, &c->number) ||
                err_set(e, EX_CONFIG, "found %s after %s, expected a number from 0 to %" PRId64,

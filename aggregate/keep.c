@@ -23,12 +23,13 @@ static bool parse(struct slice text, int64_t *ms)
 
 bool keep_set(struct report *r, struct slice span, struct slice text, struct err *e)
 {
-    char quote[SUGGEST_QUOTE_BYTES], least[KEEP_BYTES];
+    static const char *const spans[] = {"second", "minute", "hour", "day", "month", NULL};
+    char quote[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES], least[KEEP_BYTES];
     enum span found;
     int64_t ms;
     if (!span_parse(span, &found))
-        return err_set(e, EX_CONFIG, "found %s, expected second, minute, hour, day or month",
-                       suggest_quote(span, quote));
+        return err_set(e, EX_CONFIG, "found %s, expected second, minute, hour, day or month%s",
+                       suggest_quote(span, quote), suggest_hint(span, spans, hint));
     if (!parse(text, &ms) || (ms > 0 && ms < shortest_ms[found]))
         return err_set(e, EX_CONFIG,
                        "found %s, expected how long each %s is kept: from %s to 100000d, such as 36h, or "

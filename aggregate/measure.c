@@ -19,7 +19,6 @@ static const char *const function_names[] = {[MEASURE_COUNT] = "count",
 /* Suggestions: every function of every field, and count. */
 #define HINTS_MAX  (FUNCTIONS * FIELD_MAX)
 #define HINT_BYTES (FIELD_NAME_BYTES + 12)
-#define QUOTE_IT   "a comma within {} needs quotes: \"distinct(host, agent)\""
 #define ZERO       "zero="
 
 /* The options that say how wide buckets are, and from which resolution on. */
@@ -231,8 +230,9 @@ static bool refuse_dimensions(struct slice expression, struct slice list, struct
                        MEASURE_DIMENSIONS_MAX);
     if (dimension_parse(&d, item))
         return err_set(e, EX_CONFIG, "found %s with %s twice, expected each once", quote, item_quote);
-    return err_set(e, EX_CONFIG, "found %s, but %s is none, expected dimensions such as host and path:2",
-                   quote, item_quote);
+    return err_set(e, EX_CONFIG,
+                   "found %s, but %s is no dimension: expected dimensions such as host and path:2", quote,
+                   item_quote);
 }
 
 /* `list`: the options of a histogram. */
@@ -267,6 +267,19 @@ static bool is_cut(struct slice expression)
            expression.ptr[expression.len - 1] != '(';
 }
 
+/* Is it p99, or another figure of a histogram? */
+static bool is_figure(struct slice function)
+{
+    return slice_is(function, "quantile") || slice_is(function, "share") ||
+           (function.len > 1 && function.ptr[0] == 'p' && function.ptr[1] >= '0' && function.ptr[1] <= '9');
+}
+
+bool measure_has_function(struct slice expression)
+{
+    struct slice function, of;
+    return !split(expression, &function, &of) || kind_of(function) != MEASURE_COUNT;
+}
+
 static bool refuse(struct slice expression, struct err *e)
 {
     static const char expected[] =
@@ -289,6 +302,13 @@ static bool refuse(struct slice expression, struct err *e)
         return err_set(e, EX_CONFIG, "found %s, but %s is a %s: expected %s",
                        suggest_quote(expression, quote), field_name(f),
                        field_is_number(f) ? "number" : "text", expected);
+    if (is_cut(expression))
+        return err_set(e, EX_CONFIG,
+                       "found %s, expected quotes, since a comma within {} ends a text: \"%.*s, …)\"",
+                       suggest_quote(expression, quote), SLICE_ARGS(expression));
+    if (split(expression, &function, &field) && is_figure(function))
+        return err_set(e, EX_CONFIG, "found %s, expected histogram(%.*s): a query asks it for %.*s",
+                       suggest_quote(expression, quote), SLICE_ARGS(field), SLICE_ARGS(function));
     hints[count++] = function_names[MEASURE_COUNT];
     for (int k = 0; k < field_count(); k++) {
         for (enum measure_kind kind = MEASURE_SUM; kind < FUNCTIONS; kind++) {
@@ -302,8 +322,8 @@ static bool refuse(struct slice expression, struct err *e)
         }
     }
     hints[count] = NULL;
-    return err_set(e, EX_CONFIG, "found %s, expected %s%s%s", suggest_quote(expression, quote), expected,
-                   suggest_hint(expression, hints, hint), is_cut(expression) ? "; " QUOTE_IT : "");
+    return err_set(e, EX_CONFIG, "found %s, expected %s%s", suggest_quote(expression, quote), expected,
+                   suggest_hint(expression, hints, hint));
 }
 
 bool measure_parse(struct measure *m, struct slice expression, struct err *e)

@@ -74,6 +74,8 @@ struct measure {
 
 /* Sets kind, field, dimensions and expression of *m. False: EX_CONFIG, "found …, expected …". */
 bool measure_parse(struct measure *m, struct slice expression, struct err *e) MUST_CHECK;
+/* False: it is of a function that no measure has, so what it is of need not be known. */
+bool measure_has_function(struct slice expression);
 size_t measure_column_count(const struct measure *m);
 /* Has it a sketch beside its columns? */
 static inline bool measure_has_sketch(const struct measure *m)

@@ -99,7 +99,8 @@ size_t report_piece_fields(enum report_piece kind, struct slice text,
         return names[0].len > 0;
     }
     const char *end = slice_end(text);
-    const char *at = kind == PIECE_MEASURE && text.len > 0 ? memchr(text.ptr, '(', text.len) : NULL;
+    const bool is_of = kind == PIECE_MEASURE && text.len > 0 && measure_has_function(text);
+    const char *at = is_of ? memchr(text.ptr, '(', text.len) : NULL;
     while (at != NULL && count < MEASURE_DIMENSIONS_MAX) {
         at++;
         names[count] = field_of(kind, slice_of(at, (size_t)(end - at)));

@@ -77,13 +77,11 @@ static void unite_distincts(struct distinct *to, struct arena *arena, const unio
 void sketch_unite_all(enum sketch_kind kind, union sketch *to, struct arena *arena,
                       const union sketch *const *from, size_t count, int32_t width)
 {
+    ASSERT(kind != SKETCH_RECENT); /* newest events are no measure's */
     if (kind == SKETCH_HISTOGRAM)
         unite_histograms(&to->histogram, arena, from, count, width);
-    else if (kind == SKETCH_DISTINCT)
-        unite_distincts(&to->distinct, arena, from, count);
     else
-        for (size_t i = 0; i < count; i++)
-            recent_add_all(&to->recent, arena, &from[i]->recent);
+        unite_distincts(&to->distinct, arena, from, count);
 }
 
 bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed)

@@ -55,6 +55,32 @@ static void note_store(const struct config *c, const char *prefix, struct text *
     }
 }
 
+/* Is it of the sums that a running total makes meaningless: each sample would count the total again? */
+static bool adds_values(const struct measure *m)
+{
+    return (m->kind == MEASURE_SUM || m->kind == MEASURE_MEAN || m->kind == MEASURE_HISTOGRAM) &&
+           m->field == FIELD_VALUE;
+}
+
+/* Warn, but do not refuse: other sources and conditions may leave a report without totals. */
+static void note_totals(const struct config *c, const char *prefix, struct text *out)
+{
+    size_t s = 0;
+    while (s < c->source_count && !decode_keeps_totals(&c->sources[s].decode))
+        s++;
+    for (size_t i = 0; s < c->source_count && i < c->report_count; i++) {
+        const struct report *r = &c->reports[i];
+        for (size_t m = 0; m < r->measure_count; m++) {
+            if (adds_values(&r->measures[m]))
+                text_printf(out,
+                            "%snote: reports.%s.measures.%s: %s counts a total of sources.%s again with each "
+                            "sample; last(value) keeps it\n",
+                            prefix, r->name, r->measures[m].name, r->measures[m].expression,
+                            c->sources[s].name);
+        }
+    }
+}
+
 /* Warn, but do not refuse: the registry may be away for a while. */
 static void note_registry(const struct config *c, const char *prefix, struct text *out)
 {
@@ -94,13 +120,15 @@ static int check(const char *file, bool print, bool secrets)
         return code;
     struct err e;
     if (mongo_is_url(c->store.url) && !mongo_check_url(c->store.url, c->store.unsafe_write_concern, &e)) {
+        fprintf(stderr, "%s%s: %s\n", log_error_prefix(), file == NULL ? "built-in" : file, e.text);
         config_free(c);
-        return options_complain("check", &e);
+        return e.code;
     }
     if (print) {
         config_print(c, !secrets, &out);
         note_store(c, "# ", &out);
         note_network(c, "# ", &out);
+        note_totals(c, "# ", &out);
         derive_print(&c->derive, "# ", &out);
         note_registry(c, "# ", &out);
         budget_print(c, &out);
@@ -108,6 +136,7 @@ static int check(const char *file, bool print, bool secrets)
         text_printf(&out, "%s: configuration is good\n", file == NULL ? "built-in" : file);
         note_store(c, "", &out);
         note_network(c, "", &out);
+        note_totals(c, "", &out);
         derive_print(&c->derive, "", &out);
         note_registry(c, "", &out);
     }

@@ -87,7 +87,8 @@ static int take_operands(struct arguments *args, int count, char **operands)
         return options_bad_usage("query", "--cacert goes with the address of a daemon, https://HOST:PORT");
     }
     if (count != 1)
-        return options_bad_usage("query", count == 0 ? "which report?" : "one report at a time");
+        return options_bad_usage("query", count == 0 ? "it takes the name of a report"
+                                                     : "it takes one report at a time");
     add_parameter(args, "report", operands[0]);
     return args->parameter_count > PARAMETERS_MAX ? options_bad_usage("query", "too many options") : 0;
 }

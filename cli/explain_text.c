@@ -5,17 +5,19 @@
 
 #define NAME_COLUMNS  18 /* room for names, so that values stand below each other */
 #define VALUE_COLUMNS 40
+#define STEP_COLUMNS  16
 #define CARET_BYTES   72 /* bytes of a rejected text that are shown before and behind the column */
 
-/* Without the text of a step that has one, which may be long. */
+/* A longer text of a step, as a format, is left out behind its name. */
 static void print_step_name(const struct decode *d, size_t step, struct text *out)
 {
     struct text name = {0};
     struct slice text;
     const char *named = decode_named_step(d, step, &text);
-    if (named == NULL)
+    const bool is_long = named != NULL && text.len > STEP_COLUMNS;
+    if (!is_long)
         decode_print_step(d, step, &name);
-    text_show(out, named != NULL ? slice_text(named) : text_slice(&name));
+    text_show(out, is_long ? slice_text(named) : text_slice(&name));
     text_fini(&name);
 }
 

@@ -3,6 +3,7 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/show.h"
+#include "base/suggest.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 
@@ -58,6 +59,24 @@ static int finish(int status)
     return status != EX_OK ? status : EX_IOERR;
 }
 
+/* Names the command that was meant, if one is near, or has a command of this name. */
+static int refuse_command(const char *given)
+{
+    static const char *const of_admin[] = {"backup", "copy",    "indexes",   "restore",
+                                           "shard",  "upgrade", "validator", NULL};
+    const char *names[COUNT_OF(commands) + 1] = {NULL};
+    char shown[SHOW_BYTES], hint[SUGGEST_HINT_BYTES];
+    for (size_t i = 0; i < COUNT_OF(commands); i++)
+        names[i] = commands[i].name;
+    if (slice_find(slice_text(given), of_admin) >= 0)
+        snprintf(hint, sizeof hint, " (did you mean \"admin %s\"?)", given);
+    else
+        suggest_hint(slice_text(given), names, hint);
+    fprintf(stderr, "tallyd: unknown command \"%s\"%s; `tallyd --help` lists all\n", show(given, shown),
+            hint);
+    return EX_USAGE;
+}
+
 int main(int argc, char **argv)
 {
     log_init();
@@ -82,7 +101,5 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name) == 0)
             return finish(commands[i].run(argc - 1, argv + 1));
     }
-    char shown[SHOW_BYTES];
-    fprintf(stderr, "tallyd: unknown command '%s'\n\n%s", show(argv[1], shown), usage);
-    return EX_USAGE;
+    return refuse_command(argv[1]);
 }

@@ -191,7 +191,7 @@ struct config *options_load(const char *file, const char *store_url, int *code)
     text_fini(&problems);
     if (c == NULL || store_url == NULL || config_set_store(c, store_url, &e))
         return c;
-    fprintf(stderr, "%s--store: %s\n", log_error_prefix(), e.text);
+    fprintf(stderr, "%stallyd: --store: %s\n", log_error_prefix(), e.text);
     *code = EX_USAGE;
     config_free(c);
     return NULL;

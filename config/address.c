@@ -100,3 +100,17 @@ struct slice address_scheme(struct slice url)
     const char *colon = memchr(url.ptr, ':', url.len);
     return colon == NULL ? url : slice_of(url.ptr, (size_t)(colon - url.ptr) + 1);
 }
+
+const char *address_store_hint(struct slice url, char hint[SUGGEST_HINT_BYTES])
+{
+    static const char *const forms[] = {"sqlite:", "mongodb:", "mem:", NULL};
+    struct slice scheme = address_scheme(url);
+    if (slice_is(scheme, "sqlite:") && url.len > scheme.len)
+        return " (a PATH begins with neither `:` nor `file:`)";
+    if (slice_find(scheme, forms) >= 0)
+        return "";
+    if (suggest_hint(scheme, forms, hint)[0] == '\0' && url.len > 0 && url.len <= SUGGEST_TEXT_MAX &&
+        memchr(url.ptr, ':', url.len) == NULL)
+        snprintf(hint, SUGGEST_HINT_BYTES, " (did you mean \"sqlite:%.*s\"?)", SLICE_ARGS(url));
+    return hint;
+}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/slice.h"
+#include "base/suggest.h"
 
 /* "127.0.0.1:8080", "localhost:0", "[::1]:8080" */
 bool address_is_listen(struct slice text);
@@ -15,3 +16,5 @@ bool address_is_store(struct slice text);
 /* The scheme of a URL with its colon, "mongodb:", which holds no password. A text without a scheme is
  * returned whole, and may hold one. */
 struct slice address_scheme(struct slice url);
+/* A hint about a text that is no store: a scheme that is near, or about the path of a file; "": none. */
+const char *address_store_hint(struct slice url, char hint[SUGGEST_HINT_BYTES]);

@@ -29,7 +29,6 @@ static const char *const validations[] = {
 static const char *const booleans[] = {"false", "true", NULL};
 static const char *const preallocated[] = {"shell", "zeros", NULL};
 
-static const char *const url_forms[] = {"sqlite:", "mongodb:", "mem:", NULL};
 static const char *const starts[] = {"earliest", "latest", NULL};
 static const char *const preallocates[] = {"auto", "off", NULL};
 
@@ -181,19 +180,6 @@ static bool is_secret(struct slice text)
     return text.len >= KEYS_SECRET_MIN && text.len <= KEYS_SECRET_MAX;
 }
 
-/* A hint about the scheme, or about a file's path. */
-static const char *url_hint(struct slice url, char hint[SUGGEST_HINT_BYTES])
-{
-    struct slice scheme = address_scheme(url);
-    if (slice_is(scheme, "sqlite:") && url.len > scheme.len)
-        return " (a PATH begins with neither `:` nor `file:`)";
-    for (const char *const *form = url_forms; *form != NULL; form++) {
-        if (slice_is(scheme, *form))
-            return "";
-    }
-    return suggest_hint(scheme, url_forms, hint);
-}
-
 static bool parse_string(const struct key *k, struct slice text, void *base, struct err *e)
 {
     char hint[SUGGEST_HINT_BYTES];
@@ -202,7 +188,7 @@ static bool parse_string(const struct key *k, struct slice text, void *base, str
         if (keys_is_secret(k))
             return refuse(k, slice_text("…"), "", e);
         if (k->type == KEY_URL)
-            return refuse(k, address_scheme(text), url_hint(text, hint), e);
+            return refuse(k, address_scheme(text), address_store_hint(text, hint), e);
         return refuse(k, text, "", e);
     }
     char **member = (char **)(void *)((char *)base + k->offset);

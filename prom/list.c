@@ -281,6 +281,8 @@ void list_metadata(const struct store *st, struct slice metric, uint64_t max, st
         for (size_t m = 0; m < r->measure_count; m++) {
             char name[NAMES_METRIC_BYTES];
             snprintf(name, sizeof name, "%s:%s", r->name, r->measures[m].name);
+            if (metric.ptr != NULL && names_has_alias(r) && slice_is(metric, r->name))
+                snprintf(name, sizeof name, "%s", r->name);
             if (count == max || (metric.ptr != NULL && !slice_is(metric, name)))
                 continue;
             text_printf(out, "%s\"%s\":[{\"type\":\"%s\",\"help\":", count++ > 0 ? "," : "", name,

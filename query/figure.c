@@ -1,6 +1,7 @@
 #include "query/figure.h"
 
 #include "aggregate/sample.h"
+#include "base/suggest.h"
 #include "ingest/decimal.h"
 #include "query/unknown.h"
 
@@ -88,6 +89,25 @@ static bool parse_call(struct figure *f, const struct report *r, struct slice na
     return kind == MEASURE_HISTOGRAM || (kind == MEASURE_DISTINCT && f->kind == FIGURE_COUNT);
 }
 
+/* Says why a measure has no such figure. False: none is named between the parentheses. */
+static bool has_no_figure(const struct report *r, struct slice text, struct err *e)
+{
+    char quoted[SUGGEST_QUOTE_BYTES];
+    struct slice name, inside;
+    struct figure f;
+    if (text.len == 0 || text.ptr[text.len - 1] != ')' ||
+        !cut(slice_of(text.ptr, text.len - 1), "(", &name, &inside) || !find_measure(&f, r, inside) ||
+        r->measures[f.measure].kind == MEASURE_HISTOGRAM)
+        return false;
+    const struct measure *m = &r->measures[f.measure];
+    err_set(
+        e, EX_USAGE,
+        "unknown measure %s: %s is %s, and figures are those of a histogram: `%s: histogram(FIELD)` among "
+        "the report's measures",
+        suggest_quote(text, quoted), m->name, m->expression, m->name);
+    return true;
+}
+
 /* Names every measure, and the figures of a histogram by three examples. */
 static bool refuse(const struct report *r, struct slice text, struct err *e)
 {
@@ -95,6 +115,8 @@ static bool refuse(const struct report *r, struct slice text, struct err *e)
     const char *names[REPORT_MEASURES_MAX + COUNT_OF(formats) + 2] = {0}, *histogram = NULL;
     char examples[COUNT_OF(formats)][FIGURE_NAME_BYTES];
     size_t count = 0;
+    if (has_no_figure(r, text, e))
+        return false;
     for (size_t m = 0; m < r->measure_count; m++) {
         names[count++] = r->measures[m].name;
         if (r->measures[m].kind == MEASURE_HISTOGRAM)

@@ -5,11 +5,23 @@
 #include "ingest/decimal.h"
 #include "query/unknown.h"
 
+/* May texts of the dimension be numbers? Those of fields of your own may. */
+static bool may_be_number(const struct dimension *d)
+{
+    return d->kind == DIMENSION_FIELD && (d->field >= FIELD_COUNT || field_is_number(d->field));
+}
+
 bool where_parse(struct where *w, const struct report *r, struct slice condition, struct err *e)
 {
     char quoted[SUGGEST_QUOTE_BYTES];
     struct slice name;
-    if (!condition_split(condition, &name, &w->op, &w->text) || w->text.len == 0)
+    const bool is_split = condition_split(condition, &name, &w->op, &w->text);
+    if (is_split && w->text.len == 0)
+        return err_set(e, EX_USAGE,
+                       "where: found %s, expected a value at its end (- stands for absent): "
+                       "path=/blog/*|/news/*, status>=500",
+                       suggest_quote(condition, quoted));
+    if (!is_split)
         return err_set(e, EX_USAGE,
                        "where: found %s, expected a dimension, one of = != < <= > >=, and a value: "
                        "path=/blog/*|/news/*, status>=500",
@@ -18,12 +30,20 @@ bool where_parse(struct where *w, const struct report *r, struct slice condition
     if (found < 0)
         return unknown_dimension(e, r, name);
     w->dimension = (size_t)found;
-    return w->op == OP_EQ || w->op == OP_NE || condition_number(w->text, &w->number) ||
-           err_set(
-               e, EX_USAGE,
-               "where: found %s, expected a number after < <= > >=, with at most 6 digits after the point: "
-               "status>=500",
-               suggest_quote(condition, quoted));
+    if (w->op == OP_EQ || w->op == OP_NE)
+        return true;
+    if (!condition_number(w->text, &w->number))
+        return err_set(
+            e, EX_USAGE,
+            "where: found %s, expected a number after < <= > >=, with at most 6 digits after the point: "
+            "status>=500",
+            suggest_quote(condition, quoted));
+    return may_be_number(&r->dimensions[found]) ||
+           err_set(e, EX_USAGE,
+                   "where: found %s, but < <= > >= compare numbers, and %s is a text: %s=… and %s!=… "
+                   "compare texts, with * for any part",
+                   suggest_quote(condition, quoted), r->dimensions[found].name, r->dimensions[found].name,
+                   r->dimensions[found].name);
 }
 
 static bool compares(const struct where *w, int64_t number)

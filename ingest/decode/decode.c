@@ -238,7 +238,10 @@ static bool add_step(struct decode *d, struct slice text, struct err *e)
     if (parts.len >= DECODE_PARTS_BYTES || memchr(parts.ptr, '\0', parts.len) != NULL)
         return err_set(e, EX_CONFIG, "found %zu bytes behind %s, expected a text of at most %d", parts.len,
                        named_steps[step.kind], DECODE_PARTS_BYTES - 1);
-    if (!is_named && !is_format && !parse_step(text, &step))
+    const bool is_step = is_named || is_format || parse_step(text, &step);
+    if (!is_step && starts_with(text, JSON_STRING_PREFIX, &parts))
+        return refuse(e, text, "json:/POINTER, whose pointer begins with /: json:/message", NULL);
+    if (!is_step)
         return refuse(
             e, text,
             "auto, common, combined, vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, "

@@ -236,6 +236,13 @@ class Embedded(DaemonCase):
             self.admin(*arguments, status=EX_USAGE)
         self.tallyd("admin", "backup", "--store", "mem:", "copy", status=EX_USAGE)
         self.admin("backup", "copy.db", status=EX_NOINPUT)
+        self.tallyd("backup", "copy.db", status=EX_USAGE)
+        self.assertIn('unknown command "backup" (did you mean "admin backup"?)', self.err)
+        self.tallyd("imprt", "a.log", status=EX_USAGE)
+        self.assertIn('unknown command "imprt" (did you mean "import"?)', self.err)
+        self.tallyd("import", "--store", "copy.db", "a.log", status=EX_USAGE)
+        self.assertIn('tallyd: --store: found "copy.db", expected sqlite:PATH', self.err)
+        self.assertIn('(did you mean "sqlite:copy.db"?)', self.err)
         help_text = subprocess.run([*command(), "admin", "--help"], stdout=subprocess.PIPE, check=True).stdout
         self.assertIn(b"restore PATH", help_text)
 

@@ -239,6 +239,17 @@ class Explain(Case):
         self.assertEqual({"name": "combined", "made_by_step": 1}, found["steps"][1])
         self.assertIn("made by step 1", self.tallyd("explain", "-c", "tallyd.yaml", "--source", "box", line))
 
+    def test_totals_are_named_and_not_added_up(self):
+        point = {"timeUnixNano": "1577836800000000000", "startTimeUnixNano": "1577836700000000000", "asInt": "5"}
+        sums = {"aggregationTemporality": 2, "isMonotonic": True, "dataPoints": [point]}
+        line = json.dumps({"resourceMetrics": [{"scopeMetrics": [{"metrics": [{"name": "m", "sum": sums}]}]}]})
+        self.write("tallyd.yaml", "kafka: {brokers: 'localhost:1'}\nsources: {box: {type: kafka, decode: [{otlp: totals}]}}\nreports:\n"
+                   "  m: {by: [name], measures: {all: sum(value), total: last(value), most: max(value)}}\n".encode())
+        self.assertIn("step 1: otlp:totals reads", self.tallyd("explain", "-c", "tallyd.yaml", line))
+        noted = [line for line in self.tallyd("check", "-c", "tallyd.yaml").splitlines() if "total" in line]
+        self.assertEqual(["note: reports.m.measures.all: sum(value) counts a total of sources.box again with each sample; "
+                          "last(value) keeps it"], noted)
+
     def test_a_message_may_be_several_events(self):
         line = '[{"time":"2020-01-01T00:00:00Z","path":"/a"},{"time":"2020-01-01T00:00:00Z","status":"x"}]'
         event, reject = self.explain("--decode", "json", line, status=EX_DATAERR)

@@ -110,6 +110,9 @@ class Prometheus(DaemonCase):
             found = self.data("query", query=query, time=self.now)["result"]
             self.assertEqual([value], [series["value"][1] for series in found], query)
         self.assertEqual([], self.data("query", query='rate(hits_total{host="(other)"}[10m])', time=self.now)["result"])
+        for name in ("hits_total", "hits_total:total"):
+            self.assertEqual({name: [{"type": "gauge", "help": "report hits_total by host: last(value)", "unit": ""}]},
+                             self.data("metadata", metric=name))
 
     def test_what_there_is(self):
         metrics = ["pages:bytes", "pages:hits", "site:bytes", "site:hits"]

@@ -178,8 +178,12 @@ static const struct bad_config bad_files[] = {
     {"import: {threads: ''}", "f.yaml:1:19: import.threads: found \"\", expected a number from 0 to 64\n"},
     {"http: {listen: 127.0.0.1}", "f.yaml:1:16: http.listen: found \"127.0.0.1\", expected ADDRESS:PORT, "
                                   "such as 127.0.0.1:8080 or [::1]:8080\n"},
-    {"store: {url: tallyd.db}",
-     "f.yaml:1:14: store.url: found \"tallyd.db\", expected sqlite:PATH, mongodb://HOST/DATABASE or mem:\n"},
+    {"store: {url: tallyd.db}", "f.yaml:1:14: store.url: found \"tallyd.db\", expected sqlite:PATH, "
+                                "mongodb://HOST/DATABASE or mem: (did you "
+                                "mean \"sqlite:tallyd.db\"?)\n"},
+    {"store: {url: mem}",
+     "f.yaml:1:14: store.url: found \"mem\", expected sqlite:PATH, mongodb://HOST/DATABASE "
+     "or mem: (did you mean \"mem:\"?)\n"},
     {"store: {url: \"sqllite:x\"}", "f.yaml:1:14: store.url: found \"sqllite:\", expected sqlite:PATH, "
                                     "mongodb://HOST/DATABASE or mem: (did you mean \"sqlite:\"?)\n"},
     {"store: {url: \"postgres://u:secret@h/\"}",
@@ -219,6 +223,25 @@ static const struct bad_config bad_files[] = {
     {"reports: {r: {measures: {n: sum(byte)}}}",
      "f.yaml:1:29: reports.r.measures.n: found \"byte\", expected a field (did you mean "
      "\"bytes\"?)\n"},
+    {"reports: {r: {measures: {n: p99(latency)}}}",
+     "f.yaml:1:29: reports.r.measures.n: found \"p99(latency)\", expected histogram(latency): a query asks "
+     "it for "
+     "p99\n"},
+    {"reports: {r: {measures: {n: histogram(bytes, schema=3)}}}",
+     "f.yaml:1:29: reports.r.measures.n: found \"histogram(bytes\", expected quotes, since a comma within {} "
+     "ends a "
+     "text: \"histogram(bytes, …)\"\nf.yaml:1:55: reports.r.measures.\"schema=3)\": found nothing, expected "
+     "a "
+     "measure, such as count or sum(bytes)\n"},
+    {"reports: {r: {keep: {minutes: 2d}}}", "f.yaml:1:31: reports.r.keep.minutes: found \"minutes\", "
+                                            "expected second, minute, hour, day or month (did you "
+                                            "mean \"minute\"?)\n"},
+    {"reports: {r: {where: [path>5]}}", "f.yaml:1:23: reports.r.where: found \"5\" after >, but path is a "
+                                        "text: expected status, bytes, value or a "
+                                        "number of your own before >, or = and a text after it\n"},
+    {"sources: {a: {decode: [\"json:message\"]}}", "f.yaml:1:24: sources.a.decode: found \"json:message\", "
+                                                   "expected json:/POINTER, whose pointer begins with /: "
+                                                   "json:/message\n"},
     {"reports: {r: {by: [path], measures: {path: count}}}",
      "f.yaml:1:11: reports.r: found measure \"path\" beside a dimension of that name, expected another "
      "name\n"},
@@ -260,12 +283,12 @@ static void test_config_says_all_at_once(void **state)
 {
     (void)state;
     static const char yaml[] = "log: {level: x}\nlimits:\n  line_max: 1\n  nope: 2\nstore: {url: y}\n";
-    expect_problems(
-        yaml, "f.yaml:1:14: log.level: found \"x\", expected debug, info, warn or error\n"
-              "f.yaml:3:13: limits.line_max: found \"1\", expected a size from 16KiB to 1MiB\n"
-              "f.yaml:4:3: limits.nope: found an unknown key, expected line_max, future_max or "
-              "dimension_max\n"
-              "f.yaml:5:14: store.url: found \"y\", expected sqlite:PATH, mongodb://HOST/DATABASE or mem:\n");
+    expect_problems(yaml, "f.yaml:1:14: log.level: found \"x\", expected debug, info, warn or error\n"
+                          "f.yaml:3:13: limits.line_max: found \"1\", expected a size from 16KiB to 1MiB\n"
+                          "f.yaml:4:3: limits.nope: found an unknown key, expected line_max, future_max or "
+                          "dimension_max\n"
+                          "f.yaml:5:14: store.url: found \"y\", expected sqlite:PATH, "
+                          "mongodb://HOST/DATABASE or mem: (did you mean \"sqlite:y\"?)\n");
 }
 
 static size_t count_lines(const char *text)
@@ -504,7 +527,8 @@ static void test_config_set_store(void **state)
     setenv("TALLYD_SECRET", "sqlite:/secret", 1);
     struct config *c = fixture_config("store: {url: \"${TALLYD_SECRET}\"}");
     assert_false(config_set_store(c, "x.db", &e));
-    assert_string_equal(e.text, "found \"x.db\", expected sqlite:PATH, mongodb://HOST/DATABASE or mem:");
+    assert_string_equal(e.text, "found \"x.db\", expected sqlite:PATH, mongodb://HOST/DATABASE or mem: (did "
+                                "you mean \"sqlite:x.db\"?)");
     assert_string_equal(c->store.url, "sqlite:/secret");
     assert_true(config_set_store(c, "mem:", &e));
     assert_string_equal(c->store.url, "mem:");

@@ -183,9 +183,9 @@ static void test_condition_parse_refuses(void **state)
         {"=1", "found \"\", expected a field"},
         {"status_class=4xx", "found \"status_class\", expected a field: write status=4* for 4xx"},
         {"referrer_host=a", "found \"referrer_host\", expected a field: write referrer=*://example.com*"},
-        {"path<5",
-         "found \"path\" with the number operator <, expected status, bytes, value or a number of your "
-         "own"},
+        {"path<5", "found \"5\" after <, but path is a text: expected status, bytes, value or a number of "
+                   "your own before "
+                   "<, or = and a text after it"},
         {"value<1e3",
          "found \"1e3\" after <, expected a number such as -95.5, with at most 6 digits after the "
          "point, up to 1000000000000"},

@@ -284,10 +284,10 @@ static void test_dimensions_of_a_distinct_count_are_canonical(void **state)
     static const char *const refused[][2] = {
         {"distinct()", "expected count"},
         {"distinct(host", "quotes"},
-        {"distinct(host,)", "but \"\" is none"},
-        {"distinct(,host)", "but \"\" is none"},
-        {"distinct(host, bytes)", "but \"bytes\" is none"},
-        {"distinct(host, agent host)", "but \"agent host\" is none"},
+        {"distinct(host,)", "but \"\" is no dimension"},
+        {"distinct(,host)", "but \"\" is no dimension"},
+        {"distinct(host, bytes)", "but \"bytes\" is no dimension"},
+        {"distinct(host, agent host)", "but \"agent host\" is no dimension"},
         {"distinct(host, agent, host)", "\"host\" twice"},
         {"distinct(host, agent, path, user, method)", "at most 4 dimensions"},
         {"sum(bytes, value)", "expected count"}};

@@ -203,10 +203,13 @@ static void test_conditions_that_are_none(void **state)
         const char *where, *error;
     } cases[] = {
         {"where=path", "where: found \"path\", expected a dimension, one of = != < <= > >=, and a value"},
-        {"where=path=", "where: found \"path=\", expected a dimension"},
+        {"where=path=", "where: found \"path=\", expected a value at its end (- stands for absent)"},
         {"where==x", "report pages: unknown dimension \"\""},
         {"where=pth=x", "report pages: unknown dimension \"pth\" (did you mean \"path\"?)"},
         {"where=path>=x", "where: found \"path>=x\", expected a number after < <= > >="},
+        {"where=path>=5", "where: found \"path>=5\", but < <= > >= compare numbers, and path is a text"},
+        {"where=status=200",
+         "unknown dimension \"status\": there is only path; a report with `by: [status]` has it"},
         {"where=path<0.0000001", "expected a number after < <= > >=, with at most 6 digits after the point"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++)
@@ -290,8 +293,11 @@ static void test_wrong_questions_are_answered_with_what_exists(void **state)
     asking_refused(&query, *state, PARAMETERS("format=csv"), EX_USAGE, "unknown report \"\": there are site");
     asking_refused(&query, *state, PARAMETERS("report=pages", "measure=hit"), EX_USAGE,
                    "unknown measure \"hit\" (did you mean \"hits\"?): there are hits, bytes, all");
+    asking_refused(
+        &query, *state, PARAMETERS("report=pages", "measure=p99(bytes)"), EX_USAGE,
+        "unknown measure \"p99(bytes)\": bytes is sum(bytes), and figures are those of a histogram");
     asking_refused(&query, *state, PARAMETERS("report=pages", "filter=pth=/"), EX_USAGE,
-                   "report pages: unknown dimension \"pth\" (did you mean \"path\"?): there are path");
+                   "report pages: unknown dimension \"pth\" (did you mean \"path\"?): there is only path");
     asking_refused(&query, *state, PARAMETERS("report=site", "filter=path=/"), EX_USAGE,
                    "report site: unknown dimension \"path\": there is none");
     asking_refused(&query, *state, PARAMETERS("report=pages", "filter=path"), EX_USAGE,

@@ -1,6 +1,6 @@
 #include "store/mongo/catalog/catalog.h"
 
-#include "base/check.h"
+#include "base/log.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/top.h"
 #include "store/mongo/raw/place.h"
@@ -113,4 +113,25 @@ bool mongo_index_at(const struct mongo_store *m, const struct mongo_collection *
                                                       : "the history of one series, equality before range",
                                 0};
     return index->name != NULL && n == 0;
+}
+
+static bool create_index(void *context, const struct mongo_collection *c, struct err *e)
+{
+    struct mongo_store *m = context;
+    char quoted[LOG_QUOTE_BYTES];
+    enum mongo_index state = INDEX_IS_THERE;
+    bson_t key;
+    const char *name = mongo_index_key(m, c, &key);
+    const struct mongo_index_wanted wanted = {.collection = c->name, .name = name, .key = &key};
+    bool good = name == NULL || mongo_create_index(m->client, &wanted, &state, e);
+    if (good && state == INDEX_DIFFERS)
+        log_warn("index_differs", "collection=%s error=%s next=\"left alone\"", c->name,
+                 log_quote(e->text, quoted));
+    bson_destroy(&key);
+    return good;
+}
+
+bool mongo_create_indexes(struct mongo_store *m, struct err *e)
+{
+    return mongo_each_collection(m, create_index, m, e);
 }

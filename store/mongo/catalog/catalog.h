@@ -9,6 +9,11 @@
  *   raw.access     events       indexes; collections by period are not listed: each gets its own at its start
  *   batches, ledger, reports, jobs
  *
+ * Indexes    : documents of all series are found by `_id`, which begins with the time. Beside that there are
+ *
+ *                { metadata.path: 1, metadata.date: 1 }   one series over a range of dates
+ *                { waiting: 1 }                           of R.top: rankings that wait
+ *
  * Validators : what tallyd writes always passes. In writes of others, every counter is checked if the server
  *              supports additionalProperties; else only members with fixed names. Logs and the ledger have
  *              no validator: others have no reason to change logs, and each commit compares its part of the
@@ -63,3 +68,7 @@ const char *mongo_index_key(const struct mongo_store *m, const struct mongo_coll
 /* The n-th index, from 0; false: there are no more. */
 bool mongo_index_at(const struct mongo_store *m, const struct mongo_collection *c, size_t n,
                     struct mongo_index_of *index, bson_t *key);
+
+/* At start: makes the indexes that are missing. A different index of the same name is the operator's choice:
+ * it is logged, and left alone. */
+bool mongo_create_indexes(struct mongo_store *m, struct err *e) MUST_CHECK;

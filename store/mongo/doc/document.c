@@ -112,11 +112,10 @@ bool mongo_key_of(const struct mongo_store *m, size_t report, const bson_iter_t 
     bson_iter_t at;
     uint32_t len;
     text_clear(key);
-    *is_other = BSON_ITER_HOLDS_DOCUMENT(metadata) && bson_iter_recurse(metadata, &at) &&
-                bson_iter_find(&at, "other");
+    *is_other = mongo_find_in(metadata, "other", &at);
     for (size_t d = 0; !*is_other && d < m->reports[report].dimension_count; d++) {
-        if (!BSON_ITER_HOLDS_DOCUMENT(metadata) || !bson_iter_recurse(metadata, &at) ||
-            !bson_iter_find(&at, more->dimensions[d] + strlen("metadata.")) || !BSON_ITER_HOLDS_UTF8(&at))
+        if (!mongo_find_in(metadata, more->dimensions[d] + strlen("metadata."), &at) ||
+            !BSON_ITER_HOLDS_UTF8(&at))
             return false;
         const char *text = bson_iter_utf8(&at, &len);
         if (d > 0)
@@ -212,16 +211,10 @@ void mongo_add_value(bson_t *inc, bson_t *min, bson_t *max, const struct measure
     }
 }
 
-static bool find_part(const bson_iter_t *document, const char *name, bson_iter_t *part)
-{
-    return BSON_ITER_HOLDS_DOCUMENT(document) && bson_iter_recurse(document, part) &&
-           bson_iter_find(part, name);
-}
-
 static int64_t part_of(const bson_iter_t *document, const char *name)
 {
     bson_iter_t at;
-    if (!find_part(document, name, &at))
+    if (!mongo_find_in(document, name, &at))
         return 0;
     return BSON_ITER_HOLDS_DATE_TIME(&at) ? bson_iter_date_time(&at) + 1 : bson_iter_as_int64(&at);
 }
@@ -248,7 +241,7 @@ static void carry(int64_t *columns)
 static void read_sum(const struct measure *m, const bson_iter_t *value, int64_t *columns)
 {
     bson_iter_t units = *value;
-    if (BSON_ITER_HOLDS_DOCUMENT(value) && !find_part(value, "units", &units))
+    if (BSON_ITER_HOLDS_DOCUMENT(value) && !mongo_find_in(value, "units", &units))
         return;
     const int128 number = mongo_decimal(&units);
     columns[0] = mongo_decimal_units(number);
@@ -299,7 +292,7 @@ bool mongo_read_value(const struct measure *m, const bson_iter_t *value, int64_t
     case MEASURE_LAST:
         columns[0] = part_of(value, "t");
         columns[1] = part_of(value, "o");
-        columns[2] = find_part(value, "v", &last) ? own_of(m, &last) : 0;
+        columns[2] = mongo_find_in(value, "v", &last) ? own_of(m, &last) : 0;
         break;
     case MEASURE_DISTINCT:
         columns[0] = part_of(value, "count");

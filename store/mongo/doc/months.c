@@ -24,16 +24,11 @@ struct months {
     struct err *e;
 };
 
-static bool is_rolled(const struct months *s, int64_t month_ms)
-{
-    return mongo_is_rolled(s->stamps, month_ms);
-}
-
 /* A year may still have an old value of a month that is not rolled up now. */
 static void see_rolled(void *context, uint32_t series, int64_t bucket_ms, const int64_t *values)
 {
     const struct months *s = context;
-    if (is_rolled(s, bucket_ms))
+    if (mongo_is_rolled(s->stamps, bucket_ms))
         s->fn(s->context, series, bucket_ms, values);
 }
 
@@ -44,10 +39,9 @@ static bool scan_part(struct months *s, const struct mongo_kind *kind, int64_t f
     part.from_ms = from_ms;
     part.to_ms = to_ms;
     part.rows_max = rows_max;
-    const struct mongo_from from = {.kind = kind};
-    if (kind == &mongo_year)
-        return mongo_scan_from(s->m, from, &part, see_rolled, s, s->stats, s->e);
-    return mongo_scan_from(s->m, from, &part, s->fn, s->context, s->stats, s->e);
+    const bool of_year = kind == &mongo_year;
+    return mongo_scan_from(s->m, (struct mongo_from){.kind = kind}, &part, of_year ? see_rolled : s->fn,
+                           of_year ? s : s->context, s->stats, s->e);
 }
 
 /* Scans each run of months that are not rolled up. */
@@ -56,12 +50,12 @@ static bool scan_others(struct months *s, const struct mongo_kind *kind, uint64_
     int64_t at = s->scan->from_ms;
     while (at < s->scan->to_ms) {
         int64_t from_ms = at;
-        for (; at < s->scan->to_ms && !is_rolled(s, at); at = span_next(SPAN_MONTH, at)) {
+        for (; at < s->scan->to_ms && !mongo_is_rolled(s->stamps, at); at = span_next(SPAN_MONTH, at)) {
         }
         uint64_t left = s->scan->rows_max - (s->stats->rows - rows_before);
         if (from_ms < at && !scan_part(s, kind, from_ms, at, left))
             return false;
-        for (; at < s->scan->to_ms && is_rolled(s, at); at = span_next(SPAN_MONTH, at)) {
+        for (; at < s->scan->to_ms && mongo_is_rolled(s->stamps, at); at = span_next(SPAN_MONTH, at)) {
         }
     }
     return true;
@@ -94,7 +88,7 @@ bool mongo_scan_months(struct mongo_store *m, const struct scan *scan, scan_fn *
     bool good = s.stamps != NULL;
     for (size_t i = 0; good && i < s.stamps->count; i++) {
         int64_t at = s.stamps->list[i].start_ms;
-        if (at < scan->from_ms || at >= scan->to_ms || !is_rolled(&s, at))
+        if (at < scan->from_ms || at >= scan->to_ms || !mongo_is_rolled(s.stamps, at))
             continue;
         first_ms = count++ == 0 ? at : first_ms;
         end_ms = span_next(SPAN_MONTH, at);

@@ -1,24 +1,29 @@
 #include "store/mongo/doc/sketch.h"
 
 #include "store/mongo/doc/decimal.h"
+#include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#define BUCKET_KEY_BYTES 16
+
 /* ---- histograms */
+
+/* The member that counts a slot, and the key in it; that of zero is a number itself. */
+static const char *member_of(int32_t slot, char key[BUCKET_KEY_BYTES])
+{
+    snprintf(key, BUCKET_KEY_BYTES, "%" PRId32, (slot < 0 ? -slot : slot) - HISTOGRAM_SLOT_OF_ONE);
+    return slot == 0 ? MONGO_ZERO : slot > 0 ? MONGO_BUCKETS : MONGO_NEGATIVE;
+}
 
 static void add_bucket(bson_t *inc, const char *path, const struct histogram_bucket *b, bool takes)
 {
-    char name[256];
-    const int64_t count = takes ? -b->count : b->count;
-    if (b->slot == 0)
-        snprintf(name, sizeof name, "%s." MONGO_ZERO, path);
-    else if (b->slot > 0)
-        snprintf(name, sizeof name, "%s." MONGO_BUCKETS ".%" PRId32, path, b->slot - HISTOGRAM_SLOT_OF_ONE);
-    else
-        snprintf(name, sizeof name, "%s." MONGO_NEGATIVE ".%" PRId32, path, -b->slot - HISTOGRAM_SLOT_OF_ONE);
-    bson_append_int64(inc, name, -1, count);
+    char name[256], key[BUCKET_KEY_BYTES];
+    const char *member = member_of(b->slot, key);
+    snprintf(name, sizeof name, "%s.%s%s%s", path, member, b->slot != 0 ? "." : "", b->slot != 0 ? key : "");
+    bson_append_int64(inc, name, -1, takes ? -b->count : b->count);
 }
 
 void mongo_add_histogram(bson_t *inc, const char *path, const struct histogram *h, bool takes)
@@ -39,19 +44,20 @@ static bool take_count(struct histogram *h, struct arena *arena, int64_t slot, i
     return true;
 }
 
-static bool is_index(int64_t index)
+/* The slot of a key among positive numbers; 0: there is none. */
+static int64_t slot_of(int64_t key)
 {
-    return index > -HISTOGRAM_SLOT_OF_ONE && index < HISTOGRAM_SLOTS;
+    return key > -HISTOGRAM_SLOT_OF_ONE && key < HISTOGRAM_SLOTS ? key + HISTOGRAM_SLOT_OF_ONE : 0;
 }
 
-static bool take_positive(union sketch *to, struct arena *arena, int64_t index, int64_t n)
+static bool take_positive(union sketch *to, struct arena *arena, int64_t key, int64_t n)
 {
-    return is_index(index) && take_count(&to->histogram, arena, index + HISTOGRAM_SLOT_OF_ONE, n);
+    return slot_of(key) != 0 && take_count(&to->histogram, arena, slot_of(key), n);
 }
 
-static bool take_negative(union sketch *to, struct arena *arena, int64_t index, int64_t n)
+static bool take_negative(union sketch *to, struct arena *arena, int64_t key, int64_t n)
 {
-    return is_index(index) && take_count(&to->histogram, arena, -(index + HISTOGRAM_SLOT_OF_ONE), n);
+    return slot_of(key) != 0 && take_count(&to->histogram, arena, -slot_of(key), n);
 }
 
 /* ---- distinct counts */
@@ -94,35 +100,31 @@ static bool take_register(union sketch *to, struct arena *arena, int64_t number,
 
 /* ---- a bucket as a whole */
 
-/* Appends the buckets of positive numbers, or of negative ones. */
-static void append_side(bson_t *to, const char *name, const struct histogram *h, int sign)
+/* Appends the members of a histogram: `negative`, `zero`, `buckets`. */
+static void append_histogram(bson_t *to, const struct histogram *h)
 {
     struct histogram_walk w = histogram_walk(h);
     struct histogram_bucket b;
+    const char *begun = NULL; /* the member that the last bucket is in */
     bson_t of;
-    bool is_begun = false;
     while (histogram_next(&w, &b)) {
-        char key[16];
-        if (b.slot * sign <= 0)
+        char key[BUCKET_KEY_BYTES];
+        const char *member = member_of(b.slot, key);
+        if (begun != NULL && strcmp(begun, member) != 0) {
+            bson_append_document_end(to, &of);
+            begun = NULL;
+        }
+        if (b.slot == 0) {
+            BSON_APPEND_INT64(to, member, b.count);
             continue;
-        if (!is_begun)
-            bson_append_document_begin(to, name, -1, &of);
-        is_begun = true;
-        snprintf(key, sizeof key, "%" PRId32, b.slot * sign - HISTOGRAM_SLOT_OF_ONE);
+        }
+        if (begun == NULL)
+            bson_append_document_begin(to, member, -1, &of);
+        begun = member;
         bson_append_int64(&of, key, -1, b.count);
     }
-    if (is_begun)
+    if (begun != NULL)
         bson_append_document_end(to, &of);
-}
-
-static void append_zero(bson_t *to, const struct histogram *h)
-{
-    struct histogram_walk w = histogram_walk(h);
-    struct histogram_bucket b;
-    while (histogram_next(&w, &b)) {
-        if (b.slot == 0)
-            BSON_APPEND_INT64(to, MONGO_ZERO, b.count);
-    }
 }
 
 static void append_sum(bson_t *to, const struct measure *m, bool as_decimal, const int64_t *columns)
@@ -175,9 +177,7 @@ void mongo_append_bucket(bson_t *to, const char *name, const struct measure *m, 
         append_sum(&of, m, as_decimal, columns);
     BSON_APPEND_INT64(&of, "count", columns[measure_column_count(m) - 1]);
     if (m->kind == MEASURE_HISTOGRAM) {
-        append_zero(&of, &s->histogram);
-        append_side(&of, MONGO_BUCKETS, &s->histogram, 1);
-        append_side(&of, MONGO_NEGATIVE, &s->histogram, -1);
+        append_histogram(&of, &s->histogram);
     } else if (s->distinct.mask == DISTINCT_MANY) {
         append_registers(&of, &s->distinct);
     } else {
@@ -195,11 +195,9 @@ static void add_events(bson_t *to, struct slice packed)
     uint32_t count = 0;
     BSON_APPEND_ARRAY_BEGIN(to, "$each", &events);
     while (recent_next(&packed, &document)) {
-        char room[16];
-        const char *key;
-        const size_t len = bson_uint32_to_string(count++, &key, room, sizeof room);
+        char room[MONGO_KEY_BYTES];
         ASSERT(bson_init_static(&event, (const uint8_t *)document.ptr, document.len));
-        bson_append_document(&events, key, (int)len, &event);
+        bson_append_document(&events, mongo_array_key(count++, room), -1, &event);
     }
     bson_append_array_end(to, &events);
 }

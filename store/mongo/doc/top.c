@@ -13,6 +13,14 @@
 
 const enum span mongo_top_spans[MONGO_TOP_SPANS] = {SPAN_HOUR, SPAN_DAY, SPAN_MONTH};
 
+bool mongo_top_has_span(enum span span)
+{
+    size_t i = 0;
+    while (i < MONGO_TOP_SPANS && mongo_top_spans[i] != span)
+        i++;
+    return i < MONGO_TOP_SPANS;
+}
+
 bool mongo_top_is_cached(const struct report *r)
 {
     bool is_ranked = false;
@@ -62,11 +70,11 @@ static bool read_entry(const struct top_reading *g, const bson_iter_t *entry, in
 {
     const struct measure *m = measure_of(g);
     bson_iter_t value, count;
-    if (!bson_iter_recurse(entry, &value) || !bson_iter_find(&value, "value"))
+    if (!mongo_find_in(entry, "value", &value))
         return false;
     if (!measure_has_sketch(m))
         return mongo_read_value(m, &value, columns) && measure_value(m, columns, number);
-    if (!bson_iter_recurse(entry, &count) || !bson_iter_find(&count, "count"))
+    if (!mongo_find_in(entry, "count", &count))
         return false;
     columns[measure_column_count(m) - 1] = bson_iter_as_int64(&count);
     *number = mongo_decimal(&value);
@@ -82,8 +90,7 @@ static bool see_entry(struct top_reading *g, const bson_iter_t *entry, bool tell
     bson_iter_t metadata;
     int128 value;
     bool is_other;
-    if (!BSON_ITER_HOLDS_DOCUMENT(entry) || !bson_iter_recurse(entry, &metadata) ||
-        !bson_iter_find(&metadata, "metadata") ||
+    if (!mongo_find_in(entry, "metadata", &metadata) ||
         !read_entry(g, entry, &columns[measure_of(g)->column], &value) ||
         !mongo_key_of(g->m, what->report, &metadata, &g->key, &is_other))
         return false;
@@ -99,9 +106,8 @@ static bool see_entry(struct top_reading *g, const bson_iter_t *entry, bool tell
 static bool see_list(struct top_reading *g, const bson_t *document)
 {
     bson_iter_t of, list, entry, count;
-    if (!mongo_find_member(document, g->list, &of) || !BSON_ITER_HOLDS_DOCUMENT(&of) ||
-        !bson_iter_recurse(&of, &list) || !bson_iter_find(&list, "top") || !BSON_ITER_HOLDS_ARRAY(&list) ||
-        !bson_iter_recurse(&of, &count) || !bson_iter_find(&count, "series"))
+    if (!mongo_find_member(document, g->list, &of) || !mongo_find_in(&of, "top", &list) ||
+        !BSON_ITER_HOLDS_ARRAY(&list) || !mongo_find_in(&of, "series", &count))
         return false;
     for (int tells = 0; tells <= 1; tells++) {
         uint64_t seen = 0;

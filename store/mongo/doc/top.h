@@ -45,10 +45,7 @@
 /* The resolutions that are ranked. */
 #define MONGO_TOP_SPANS 3
 extern const enum span mongo_top_spans[MONGO_TOP_SPANS];
-static inline bool mongo_top_has_span(enum span span)
-{
-    return span == SPAN_HOUR || span == SPAN_DAY || span == SPAN_MONTH;
-}
+bool mongo_top_has_span(enum span span);
 
 bool mongo_top_is_cached(const struct report *r);
 /* The `_id` of a ranking: "day/20101010". */

@@ -34,7 +34,7 @@ static int compare_stamps(const void *a, const void *b)
 void mongo_take_stamps(const struct mongo_target *t, const bson_t *document,
                        struct mongo_version_stamps *stamps)
 {
-    bson_iter_t it, at;
+    bson_iter_t at;
     *stamps = (struct mongo_version_stamps){.has_begun = bson_has_field(document, "since"),
                                             .fence = mongo_number_at(document, "fence", 0),
                                             .until_ms = mongo_number_at(document, "until", 0),
@@ -42,10 +42,7 @@ void mongo_take_stamps(const struct mongo_target *t, const bson_t *document,
     stamps->is_stale = mongo_number_at(document, "stale", 0) != 0;
     snprintf(stamps->owner, sizeof stamps->owner, "%s", mongo_text_at(document, "owner"));
     snprintf(stamps->start, sizeof stamps->start, "%s", mongo_text_at(document, "start"));
-    if (!bson_iter_init_find(&it, document, "written") || !BSON_ITER_HOLDS_DOCUMENT(&it) ||
-        !bson_iter_recurse(&it, &at))
-        return;
-    while (bson_iter_next(&at)) {
+    for (bool more = mongo_begin_members(document, "written", &at); more && bson_iter_next(&at);) {
         char path[MONGO_STAMP_BYTES];
         struct mongo_version_stamp stamp = {.written = bson_iter_as_int64(&at)};
         if (!mongo_parse_time(t->stamped, bson_iter_key(&at), &stamp.start_ms))

@@ -144,19 +144,24 @@ void mongo_append_dates(bson_t *update, const char *member, const struct waterma
     bson_destroy(&max);
 }
 
-bool mongo_put_dates(struct mongo_store *m, size_t report, const char *member,
-                     const struct watermarks *before, const struct watermarks *watermarks, struct err *e)
+bool mongo_change_report(struct mongo_store *m, size_t report, bson_t *update, struct err *e)
 {
-    bson_t update = BSON_INITIALIZER;
     bool matched;
-    mongo_append_dates(&update, member, before, watermarks);
-    ASSERT(!bson_empty(&update)); /* an empty update would replace the document */
+    ASSERT(!bson_empty(update)); /* an empty update would replace the document */
     bool good = mongo_change(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(m->more[report].key)),
-                             &update, false, &matched, e);
+                             update, false, &matched, e);
     if (good && !matched)
         good = err_set(e, EX_DATAERR, "%s: report %s is not in `reports` any more: restart tallyd",
                        mongo_client_name(m->client), m->reports[report].name);
     return good;
+}
+
+bool mongo_put_dates(struct mongo_store *m, size_t report, const char *member,
+                     const struct watermarks *before, const struct watermarks *watermarks, struct err *e)
+{
+    bson_t update = BSON_INITIALIZER;
+    mongo_append_dates(&update, member, before, watermarks);
+    return mongo_change_report(m, report, &update, e);
 }
 
 /* The resolution at whose starts the watermark of `span` may stand: a watermark never splits a document. */

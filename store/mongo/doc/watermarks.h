@@ -21,6 +21,8 @@ void mongo_know_watermarks(struct mongo_store *m, size_t report, const struct wa
  * in `before`. */
 void mongo_append_dates(bson_t *update, const char *member, const struct watermarks *before,
                         const struct watermarks *watermarks);
+/* Updates the document of a report, and destroys the update. EX_DATAERR: it is not there any more. */
+bool mongo_change_report(struct mongo_store *m, size_t report, bson_t *update, struct err *e) MUST_CHECK;
 /* Sends the update of mongo_append_dates(). */
 bool mongo_put_dates(struct mongo_store *m, size_t report, const char *member,
                      const struct watermarks *before, const struct watermarks *watermarks,

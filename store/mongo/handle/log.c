@@ -1,5 +1,7 @@
 #include "store/mongo/handle/log.h"
 
+#include "store/mongo/wire/field.h"
+
 #include <zstd.h>
 
 /* Length of one update: more than the server allows a document. */
@@ -116,15 +118,15 @@ static bool is_update(struct slice raw)
 {
     bson_t update;
     bson_iter_t it, at;
+    bson_t change;
     if (!bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len) ||
-        !bson_validate(&update, BSON_VALIDATE_NONE, NULL) || !bson_iter_init_find(&it, &update, "c") ||
+        !bson_validate(&update, BSON_VALIDATE_NONE, NULL) || !mongo_find_member(&update, "c", &it) ||
         !BSON_ITER_HOLDS_UTF8(&it) || !bson_iter_init_find(&it, &update, "f") ||
-        !BSON_ITER_HOLDS_DOCUMENT(&it) || !bson_iter_recurse(&it, &at) || !bson_iter_find(&at, "_id") ||
-        !BSON_ITER_HOLDS_UTF8(&at) || !bson_iter_init_find(&it, &update, "u") ||
-        !BSON_ITER_HOLDS_DOCUMENT(&it) || !bson_iter_recurse(&it, &at))
+        !mongo_find_in(&it, "_id", &at) || !BSON_ITER_HOLDS_UTF8(&at) ||
+        !mongo_find_document(&update, "u", &change) || !bson_iter_init(&it, &change))
         return false;
-    while (bson_iter_next(&at)) {
-        if (!BSON_ITER_HOLDS_DOCUMENT(&at))
+    while (bson_iter_next(&it)) {
+        if (!BSON_ITER_HOLDS_DOCUMENT(&it))
             return false;
     }
     return true;

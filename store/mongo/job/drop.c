@@ -67,18 +67,18 @@ static bool check_writers(const struct drop *d, struct err *e)
 /* The n-th collection of the report; false: there are no more. */
 static bool collection_at(const struct drop *d, size_t n, char name[MONGO_NAME_BYTES])
 {
-    static const char *const others[] = {"year", "week", MONGO_TOP, "series"};
-    const size_t kinds = SPAN_WEEK + 1, all = kinds * mongo_sketch_count(&d->report);
+    static const char *const others[] = {MONGO_TOP, "series"};
+    const size_t all = SPAN_END * mongo_sketch_count(&d->report);
+    const char *span = span_name((enum span)(n % SPAN_END));
     int len;
-    if (n >= all + SPAN_COUNT + COUNT_OF(others))
+    if (n >= all + SPAN_END + COUNT_OF(others))
         return false;
     if (n < all)
         len = snprintf(name, MONGO_NAME_BYTES, "%s.%s.%s", d->key,
-                       report_sketched(&d->report, n / kinds)->name, span_name((enum span)(n % kinds)));
-    else if (n - all < SPAN_COUNT)
-        len = snprintf(name, MONGO_NAME_BYTES, "%s.%s", d->key, span_name((enum span)(n - all)));
+                       report_sketched(&d->report, n / SPAN_END)->name, span);
     else
-        len = snprintf(name, MONGO_NAME_BYTES, "%s.%s", d->key, others[n - all - SPAN_COUNT]);
+        len = snprintf(name, MONGO_NAME_BYTES, "%s.%s", d->key,
+                       n - all < SPAN_END ? span : others[n - all - SPAN_END]);
     ASSERT(len > 0 && len < MONGO_NAME_BYTES);
     return true;
 }

@@ -128,12 +128,10 @@ static bool mean_of(const struct measure *measure, const int64_t *columns, doubl
 static void add_mean(const struct mongo_merge *g, const struct measure *measure, const char *path,
                      const bson_iter_t *value, const int64_t *columns, bson_t *set)
 {
-    bson_iter_t at;
     bson_t parts;
     double mean;
     bson_append_document_begin(set, path, -1, &parts);
-    for (bool more = bson_iter_recurse(value, &at); more && bson_iter_next(&at);)
-        bson_append_iter(&parts, NULL, -1, &at);
+    mongo_append_members(&parts, value);
     if (mean_of(measure, columns, &mean)) {
         BSON_APPEND_DOUBLE(&parts, "mean", mean);
         BSON_APPEND_DATE_TIME(&parts, "at", g->now_ms);

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
-#include "store/mongo/catalog/index.h"
+#include "store/mongo/catalog/catalog.h"
 #include "store/mongo/catalog/keys.h"
 #include "store/mongo/doc/watermarks.h"
 #include "store/mongo/job/drop.h"

@@ -5,6 +5,7 @@
 #include "store/mongo/doc/decimal.h"
 #include "store/mongo/doc/sketch.h"
 #include "store/mongo/doc/top.h"
+#include "store/mongo/wire/field.h"
 
 #include <stdlib.h>
 
@@ -155,10 +156,8 @@ static void append_list(const struct top_period *p, const struct mongo_report *m
     for (size_t i = 0; i < l->count && (bytes += l->entries[i].key.len) <= MONGO_TOP_BYTES &&
                        !(of_sketch && top.len >= MONGO_TOP_FIGURE_BYTES);
          i++) {
-        char room[16];
-        const char *index;
-        size_t len = bson_uint32_to_string((uint32_t)i, &index, room, sizeof room);
-        bson_append_document_begin(&top, index, (int)len, &entry);
+        char room[MONGO_KEY_BYTES];
+        bson_append_document_begin(&top, mongo_array_key(i, room), -1, &entry);
         append_metadata(more, p->report->dimension_count, &entry, &l->entries[i]);
         if (of_sketch)
             append_figure(&entry, m, by, &l->entries[i]);

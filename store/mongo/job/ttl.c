@@ -105,7 +105,6 @@ bool mongo_ttl_read_clock(struct mongo_store *m, int64_t *now_ms, struct err *e)
 static bool note_change(struct mongo_store *m, size_t report, struct err *e)
 {
     int64_t age_ms[SPAN_COUNT], now_ms;
-    bool matched;
     if (!mongo_ttl_read_clock(m, &now_ms, e))
         return false;
     bson_t update = BSON_INITIALIZER, min = BSON_INITIALIZER;
@@ -119,11 +118,8 @@ static bool note_change(struct mongo_store *m, size_t report, struct err *e)
     if (!bson_empty(&min)) /* servers refuse an empty $min */
         BSON_APPEND_DOCUMENT(&update, "$min", &min);
     BCON_APPEND(&update, "$set", "{", "ttl.since", BCON_DATE_TIME(now_ms), "}");
-    bool good = mongo_change(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(m->more[report].key)),
-                             &update, false, &matched, e);
     bson_destroy(&min);
-    return good && (matched || err_set(e, EX_DATAERR, "%s: report %s is not in `reports` any more",
-                                       mongo_client_name(m->client), m->reports[report].name));
+    return mongo_change_report(m, report, &update, e);
 }
 
 /* ---- indexes */
@@ -132,13 +128,12 @@ static bool note_change(struct mongo_store *m, size_t report, struct err *e)
 static bool see_index(void *context, const bson_t *index)
 {
     int64_t *ttl_s = context;
-    bson_iter_t it, key;
+    bson_iter_t key;
     if (strcmp(mongo_text_at(index, "name"), MONGO_INDEX_TTL) != 0)
         return true;
-    bool is_ours = bson_iter_init_find(&it, index, "key") && bson_iter_recurse(&it, &key) &&
-                   bson_iter_next(&key) && strcmp(bson_iter_key(&key), KEY) == 0 &&
-                   bson_iter_as_int64(&key) == DESCENDING && !bson_iter_next(&key) &&
-                   !bson_has_field(index, "partialFilterExpression");
+    bool is_ours = mongo_begin_members(index, "key", &key) && bson_iter_next(&key) &&
+                   strcmp(bson_iter_key(&key), KEY) == 0 && bson_iter_as_int64(&key) == DESCENDING &&
+                   !bson_iter_next(&key) && !bson_has_field(index, "partialFilterExpression");
     *ttl_s = is_ours ? mongo_number_at(index, "expireAfterSeconds", 0) : 0;
     return false;
 }

@@ -14,11 +14,8 @@ size_t mongo_slot_number(const char *name)
 
 void mongo_applied_add(struct mongo_applied *a, const bson_t *document)
 {
-    bson_iter_t it, of;
-    if (!bson_iter_init_find(&it, document, "applied") || !BSON_ITER_HOLDS_DOCUMENT(&it) ||
-        !bson_iter_recurse(&it, &of))
-        return;
-    while (bson_iter_next(&of)) {
+    bson_iter_t of;
+    for (bool more = mongo_begin_members(document, "applied", &of); more && bson_iter_next(&of);) {
         const size_t slot = mongo_slot_number(bson_iter_key(&of));
         const int64_t number = bson_iter_as_int64(&of);
         if (slot == MONGO_SLOTS)

@@ -80,16 +80,14 @@ static bool see_ranking(void *context, const bson_t *document)
 {
     struct hints_reading *g = context;
     struct mongo_hints *h = g->hints;
-    bson_iter_t list, entry, metadata;
+    bson_iter_t entry, metadata;
     bool is_other;
     g->stats->rows++;
     g->stats->bytes += document->len;
-    if (!mongo_find_member(document, g->path, &list) || !BSON_ITER_HOLDS_ARRAY(&list) ||
-        !bson_iter_recurse(&list, &entry))
+    if (!mongo_begin_members(document, g->path, &entry))
         return true;
     while (bson_iter_next(&entry) && h->listed_count < MONGO_HINTS_MAX) {
-        if (!BSON_ITER_HOLDS_DOCUMENT(&entry) || !bson_iter_recurse(&entry, &metadata) ||
-            !bson_iter_find(&metadata, "metadata") ||
+        if (!mongo_find_in(&entry, "metadata", &metadata) ||
             !mongo_key_of(g->m, g->report, &metadata, &g->key, &is_other) || is_other)
             continue;
         const uint32_t series = mongo_name_stored(g->m, g->report, text_slice(&g->key));

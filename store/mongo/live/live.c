@@ -54,12 +54,10 @@ struct live {
 
 /* ---- the period's document */
 
-static void read_sums(struct live *l, const bson_iter_t *sums)
+static void read_sums(struct live *l, const bson_t *document)
 {
     bson_iter_t at;
-    if (!BSON_ITER_HOLDS_DOCUMENT(sums) || !bson_iter_recurse(sums, &at))
-        return;
-    while (bson_iter_next(&at)) {
+    for (bool more = mongo_begin_members(document, l->sums_path, &at); more && bson_iter_next(&at);) {
         size_t group;
         const int64_t sum = bson_iter_as_int64(&at);
         if (!mongo_name_is_number(bson_iter_key(&at), MONGO_GROUPS, &group) || sum < 0 || sum > SUM_MAX) {
@@ -73,14 +71,13 @@ static void read_sums(struct live *l, const bson_iter_t *sums)
 static bool see_period(void *context, const bson_t *document)
 {
     struct live *l = context;
-    bson_iter_t sums;
     const int64_t written = mongo_number_at(document, "written", 0);
     l->stats->rows++;
     l->stats->bytes += document->len;
     l->is_whole = written > 0 && mongo_number_at(document, "open.batches", -1) == written &&
                   mongo_number_at(document, "open.until", INT64_MAX) <= l->what->end_ms;
-    if (l->is_whole && mongo_find_member(document, l->sums_path, &sums))
-        read_sums(l, &sums);
+    if (l->is_whole)
+        read_sums(l, document);
     mongo_applied_add(&l->has, document);
     return true;
 }

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define KEY_BYTES    24 /* the index of an array's member */
 /* If a document's failure is neither known to pass nor known to stay, it is tried this often, with this
  * delay. */
 #define TRIES_MAX    3
@@ -170,11 +169,9 @@ struct duplicates {
 /* Finds the document with this `_id` in a reply of find. */
 static bool find_id(const bson_t *reply, const char *id, bson_iter_t *found)
 {
-    bson_iter_t batch, at, it;
-    if (!mongo_find_member(reply, "cursor.firstBatch", &batch) || !bson_iter_recurse(&batch, &at))
-        return false;
-    while (bson_iter_next(&at)) {
-        if (bson_iter_recurse(&at, &it) && bson_iter_find(&it, "_id") && BSON_ITER_HOLDS_UTF8(&it) &&
+    bson_iter_t at, it;
+    for (bool more = mongo_begin_members(reply, "cursor.firstBatch", &at); more && bson_iter_next(&at);) {
+        if (mongo_find_in(&at, "_id", &it) && BSON_ITER_HOLDS_UTF8(&it) &&
             strcmp(bson_iter_utf8(&it, NULL), id) == 0)
             return bson_iter_recurse(&at, found);
     }
@@ -256,10 +253,9 @@ static bool check_duplicates(struct sender *sender, const struct mongo_place *pl
 
 static void note_duplicate(struct duplicates *d, const struct item *item, const char *why)
 {
-    char key[KEY_BYTES];
+    char room[MONGO_KEY_BYTES];
     bson_t document;
-    snprintf(key, sizeof key, "%zu", d->count);
-    BSON_APPEND_UTF8(d->ids, key, id_of(item, &document));
+    BSON_APPEND_UTF8(d->ids, mongo_array_key(d->count, room), id_of(item, &document));
     d->items[d->count] = item;
     d->why[d->count++] = xstrdup(why);
 }
@@ -291,9 +287,7 @@ static bool take_failure(struct sender *sender, const bson_iter_t *failure, cons
 {
     bson_iter_t index, code;
     const struct chunk *c = &sender->chunk;
-    bool is_known = BSON_ITER_HOLDS_DOCUMENT(failure) && bson_iter_recurse(failure, &index) &&
-                    bson_iter_find(&index, "index") && bson_iter_recurse(failure, &code) &&
-                    bson_iter_find(&code, "code");
+    bool is_known = mongo_find_in(failure, "index", &index) && mongo_find_in(failure, "code", &code);
     int64_t i = is_known ? bson_iter_as_int64(&index) : -1;
     (void)!mongo_check_write(sender->client, failure, what, e);
     if (e->retryable || i < 0 || i >= (int64_t)c->count)
@@ -313,14 +307,12 @@ static bool take_reply(struct sender *sender, const struct mongo_place *place, c
                        struct err *e)
 {
     const size_t count = sender->chunk.count;
-    bson_iter_t errors, at;
+    bson_iter_t at;
     struct duplicates d = {
         .ids = bson_new(), .items = xcalloc(count, sizeof *d.items), .why = xcalloc(count, sizeof *d.why)};
-    bool good = true;
-    if (bson_iter_init_find(&errors, reply, "writeErrors") && bson_iter_recurse(&errors, &at)) {
-        while (good && bson_iter_next(&at))
-            good = take_failure(sender, &at, place->collection, &d, e);
-    }
+    bool good = true, more = mongo_begin_members(reply, "writeErrors", &at);
+    while (good && more && bson_iter_next(&at))
+        good = take_failure(sender, &at, place->collection, &d, e);
     good = good && check_duplicates(sender, place, &d, e);
     for (size_t i = 0; i < d.count; i++)
         free(d.why[i]);
@@ -339,7 +331,7 @@ static bool insert_chunk(struct sender *sender, struct err *e)
     const struct raw *r = m->raws[c->items->number].of;
     struct mongo_place place;
     bson_t command, documents, concern, reply, one;
-    char key[KEY_BYTES];
+    char room[MONGO_KEY_BYTES];
     size_t sent = 0;
     mongo_raw_place(m, r, c->items->period_ms, &place);
     bson_init(&command);
@@ -347,9 +339,8 @@ static bool insert_chunk(struct sender *sender, struct err *e)
     BSON_APPEND_BOOL(&command, "ordered", false);
     BSON_APPEND_ARRAY_BEGIN(&command, "documents", &documents);
     for (; sent < c->count; sent++) {
-        snprintf(key, sizeof key, "%zu", sent);
         ASSERT(bson_init_static(&one, (const uint8_t *)c->items[sent].document, c->items[sent].len));
-        BSON_APPEND_DOCUMENT(&documents, key, &one);
+        BSON_APPEND_DOCUMENT(&documents, mongo_array_key(sent, room), &one);
     }
     bson_append_array_end(&command, &documents);
     mongo_raw_concern(r, sender->client, &concern);

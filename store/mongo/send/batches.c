@@ -80,12 +80,6 @@ bool mongo_delete_logs(struct mongo_store *m, const struct mongo_open *last, str
     char from[MONGO_BATCH_BYTES], to[MONGO_BATCH_BYTES];
     snprintf(from, sizeof from, "%s/", last->slot);
     mongo_batch_id(to, last, "");
-    bson_t *command =
-        BCON_NEW("delete", MONGO_BATCHES, "deletes", "[", "{", "q", "{", "_id", "{", "$gte", BCON_UTF8(from),
-                 "$lt", BCON_UTF8(to), "}", "}", "limit", BCON_INT32(0), "}", "]");
-    bson_t reply;
-    bool good = mongo_write(m->client, command, &reply, e);
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return good;
+    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
+    return mongo_delete_all(m->client, MONGO_BATCHES, filter, NULL, e);
 }

@@ -22,10 +22,8 @@ static void write_command(const struct mongo_chunk *c, const size_t *which, size
     bson_t updates, one;
     mongo_chunk_begin_command(c, command, &updates);
     for (size_t i = 0; i < n; i++) {
-        char room[16];
-        const char *key;
-        size_t len = bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        bson_append_document_begin(&updates, key, (int)len, &one);
+        char room[MONGO_KEY_BYTES];
+        bson_append_document_begin(&updates, mongo_array_key(i, room), -1, &one);
         mongo_chunk_write_upsert(c, which[i], upsert, &one);
         bson_append_document_end(&updates, &one);
     }
@@ -34,11 +32,7 @@ static void write_command(const struct mongo_chunk *c, const size_t *which, size
 
 static const char *id_of(const bson_t *update)
 {
-    bson_iter_t it, id;
-    return bson_iter_init(&it, update) && bson_iter_find_descendant(&it, "f._id", &id) &&
-                   BSON_ITER_HOLDS_UTF8(&id)
-               ? bson_iter_utf8(&id, NULL)
-               : "?";
+    return mongo_text_at(update, "f._id");
 }
 
 /* Saturates a sum that would overflow; else fails, and names the document. */
@@ -70,9 +64,7 @@ static void keep(size_t *which, size_t *n, const bool *mark, bool marked)
 static size_t index_of(const bson_iter_t *failure, size_t n)
 {
     bson_iter_t member;
-    int64_t index = bson_iter_recurse(failure, &member) && bson_iter_find(&member, "index")
-                        ? bson_iter_as_int64(&member)
-                        : -1;
+    int64_t index = mongo_find_in(failure, "index", &member) ? bson_iter_as_int64(&member) : -1;
     return index >= 0 && index < (int64_t)n ? (size_t)index : n;
 }
 
@@ -80,19 +72,14 @@ static size_t index_of(const bson_iter_t *failure, size_t n)
 static bool take_failures(const struct mongo_chunk *c, size_t *which, size_t *n, const bson_t *reply,
                           struct err *e)
 {
-    bson_iter_t errors, at, member;
+    bson_iter_t at, member;
     bool is_duplicate[MONGO_CHUNK_UPDATES] = {false};
-    if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at)) {
-        *n = 0;
-        return true;
-    }
-    while (bson_iter_next(&at)) {
+    for (bool more = mongo_begin_members(reply, "writeErrors", &at); more && bson_iter_next(&at);) {
         size_t index = index_of(&at, *n);
         if (index == *n)
             return err_set(e, EX_IOERR, "%s answers an update with an error of none of its documents",
                            mongo_client_name(c->client));
-        if (bson_iter_recurse(&at, &member) && bson_iter_find(&member, "code") &&
-            bson_iter_as_int64(&member) == MONGO_DUPLICATE_KEY)
+        if (mongo_find_in(&at, "code", &member) && bson_iter_as_int64(&member) == MONGO_DUPLICATE_KEY)
             is_duplicate[which[index]] = true;
         else if (!settle_refused(c, which[index], &at, e))
             return false;
@@ -103,12 +90,10 @@ static bool take_failures(const struct mongo_chunk *c, size_t *which, size_t *n,
 
 static size_t count_upserted(const bson_t *reply)
 {
-    bson_iter_t it, upserted;
+    bson_iter_t at;
     size_t count = 0;
-    if (bson_iter_init_find(&it, reply, "upserted") && bson_iter_recurse(&it, &upserted)) {
-        while (bson_iter_next(&upserted))
-            count++;
-    }
+    for (bool more = mongo_begin_members(reply, "upserted", &at); more && bson_iter_next(&at);)
+        count++;
     return count;
 }
 
@@ -116,10 +101,9 @@ static bool send(struct mongo_chunk *c, size_t *which, size_t *n, bool upsert, i
                  struct err *e)
 {
     bson_t command, reply;
-    bson_iter_t it;
     write_command(c, which, *n, upsert, &command);
     bool good = mongo_write(c->client, &command, &reply, e);
-    *matched = good && bson_iter_init_find(&it, &reply, "n") ? bson_iter_as_int64(&it) : 0;
+    *matched = good ? mongo_number_at(&reply, "n", 0) : 0;
     c->made += good ? count_upserted(&reply) : 0;
     good = good && take_failures(c, which, n, &reply, e);
     bson_destroy(&reply);
@@ -152,10 +136,7 @@ static void note_number(struct looking *l, const bson_t *document, size_t index)
 static bool take_found(void *context, const bson_t *document)
 {
     struct looking *l = context;
-    bson_iter_t it;
-    const char *id = bson_iter_init_find(&it, document, "_id") && BSON_ITER_HOLDS_UTF8(&it)
-                         ? bson_iter_utf8(&it, NULL)
-                         : "";
+    const char *id = mongo_text_at(document, "_id");
     for (size_t low = 0, high = l->count; low < high;) {
         size_t middle = (low + high) / 2;
         int order = strcmp(id, l->chunk->ids[l->sorted[middle]]);
@@ -229,12 +210,10 @@ static void write_insert(const struct mongo_chunk *c, const size_t *which, size_
     BSON_APPEND_BOOL(command, "ordered", false);
     BSON_APPEND_ARRAY_BEGIN(command, "documents", &documents);
     for (size_t i = 0; i < n; i++) {
-        char room[16];
-        const char *key;
-        size_t len = bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+        char room[MONGO_KEY_BYTES];
         mongo_chunk_update(c, which[i], &update);
         mongo_new_document(&update, &document);
-        bson_append_document(&documents, key, (int)len, &document);
+        bson_append_document(&documents, mongo_array_key(i, room), -1, &document);
         bson_destroy(&document);
     }
     bson_append_array_end(command, &documents);
@@ -243,11 +222,9 @@ static void write_insert(const struct mongo_chunk *c, const size_t *which, size_
 /* Marks those of `n` documents that the server reports as refused; returns their number. */
 static size_t mark_refused(const bson_t *reply, const size_t *which, size_t n, bool *is_left)
 {
-    bson_iter_t errors, at;
+    bson_iter_t at;
     size_t count = 0;
-    if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at))
-        return 0;
-    for (; bson_iter_next(&at); count++) {
+    for (bool more = mongo_begin_members(reply, "writeErrors", &at); more && bson_iter_next(&at); count++) {
         size_t index = index_of(&at, n);
         if (index < n)
             is_left[which[index]] = true;
@@ -261,12 +238,11 @@ static bool insert(struct mongo_chunk *c, size_t *which, size_t *n, struct err *
 {
     bool is_left[MONGO_CHUNK_UPDATES] = {false};
     bson_t command, reply;
-    bson_iter_t it;
     write_insert(c, which, *n, &command);
     bool good = mongo_write(c->client, &command, &reply, e);
     if (good) {
         size_t left = mark_refused(&reply, which, *n, is_left), before = *n;
-        int64_t taken = bson_iter_init_find(&it, &reply, "n") ? bson_iter_as_int64(&it) : -1;
+        int64_t taken = mongo_number_at(&reply, "n", -1);
         if (taken >= 0 && (size_t)taken + left == before)
             keep(which, n, is_left, true);
         c->made += before - *n;
@@ -327,10 +303,10 @@ static bool adds(const struct mongo_chunk *c)
 {
     static const char *const operators[] = {"u.$inc", "u.$min", "u.$max", "u.$push"};
     bson_t update;
-    bson_iter_t it, found;
+    bson_iter_t found;
     mongo_chunk_update(c, 0, &update);
     for (size_t i = 0; i < COUNT_OF(operators); i++) {
-        if (bson_iter_init(&it, &update) && bson_iter_find_descendant(&it, operators[i], &found))
+        if (mongo_find_member(&update, operators[i], &found))
             return true;
     }
     return false;
@@ -339,15 +315,13 @@ static bool adds(const struct mongo_chunk *c)
 /* Learns from the errors of the first pipelines whether the server takes them. */
 static void learn(struct mongo_chunk *c, const struct mongo_together *t, const bson_t *reply)
 {
-    bson_iter_t errors, at;
+    bson_iter_t at;
     size_t refused = 0;
     if (c->pipelines != MONGO_PIPELINES_UNKNOWN || t->pipelines == 0)
         return;
-    if (bson_iter_init_find(&errors, reply, "writeErrors") && bson_iter_recurse(&errors, &at)) {
-        while (bson_iter_next(&at)) {
-            size_t index = index_of(&at, t->count);
-            refused += index < t->count && t->is_pipeline[index];
-        }
+    for (bool more = mongo_begin_members(reply, "writeErrors", &at); more && bson_iter_next(&at);) {
+        size_t index = index_of(&at, t->count);
+        refused += index < t->count && t->is_pipeline[index];
     }
     c->pipelines = refused == t->pipelines ? MONGO_PIPELINES_REFUSED : MONGO_PIPELINES_TAKEN;
 }
@@ -358,7 +332,6 @@ static bool send_many(struct mongo_chunk *c, bool *many, bool *whole, struct err
 {
     struct mongo_together together;
     bson_t command, reply;
-    bson_iter_t it;
     bool good = true;
     mongo_together_write(c, c->pipelines != MONGO_PIPELINES_REFUSED, &command, &together);
     *many = together.many > 0;
@@ -366,8 +339,8 @@ static bool send_many(struct mongo_chunk *c, bool *many, bool *whole, struct err
     if (*many) {
         good = mongo_write(c->client, &command, &reply, e);
         if (good) {
-            int64_t done = bson_iter_init_find(&it, &reply, "n") ? bson_iter_as_int64(&it) : 0;
-            *whole = done == (int64_t)c->count && !bson_has_field(&reply, "writeErrors");
+            *whole = mongo_number_at(&reply, "n", 0) == (int64_t)c->count &&
+                     !bson_has_field(&reply, "writeErrors");
             c->made += count_upserted(&reply);
             learn(c, &together, &reply);
         } else if (e->code == EX_IOERR && c->pipelines == MONGO_PIPELINES_UNKNOWN && together.pipelines > 0) {

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "store/mongo/send/chunk.h"
+#include "store/mongo/wire/field.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -29,20 +30,17 @@ struct sender {
 static const char *collection_of(struct slice raw)
 {
     bson_t update;
-    bson_iter_t it;
     ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len));
-    return bson_iter_init_find(&it, &update, "c") && BSON_ITER_HOLDS_UTF8(&it) ? bson_iter_utf8(&it, NULL)
-                                                                               : NULL;
+    return mongo_text_at(&update, "c");
 }
 
 /* Does the update only preallocate a document? */
 static bool is_ahead(struct slice raw)
 {
     bson_t update;
-    bson_iter_t it, operator;
+    bson_iter_t operator;
     ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len));
-    return bson_iter_init_find(&it, &update, "u") && BSON_ITER_HOLDS_DOCUMENT(&it) &&
-           bson_iter_recurse(&it, &operator) && bson_iter_next(&operator) &&
+    return mongo_begin_members(&update, "u", &operator) && bson_iter_next(&operator) &&
            strcmp(bson_iter_key(&operator), "$setOnInsert") == 0;
 }
 
@@ -61,7 +59,7 @@ static bool fill(struct sending *s, struct mongo_chunk *c, struct err *e)
         if (s->next.len == 0)
             return true;
         const char *collection = collection_of(s->next);
-        if (collection == NULL)
+        if (collection[0] == '\0')
             return err_set(e, EX_DATAERR, "the log of a batch is damaged: an update without a collection");
         if (!has_room(s, c, collection))
             return true;

@@ -1,6 +1,7 @@
 #include "store/mongo/send/together.h"
 
 #include "base/check.h"
+#include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
 #define XXH_INLINE_ALL
@@ -29,36 +30,28 @@ struct writing {
 
 static void begin_update(struct writing *w, bson_t *one)
 {
-    char room[16];
-    const char *key;
-    size_t len = bson_uint32_to_string((uint32_t)w->together->count++, &key, room, sizeof room);
-    bson_append_document_begin(w->updates, key, (int)len, one);
+    char room[MONGO_KEY_BYTES];
+    bson_append_document_begin(w->updates, mongo_array_key(w->together->count++, room), -1, one);
+}
+
+static struct slice operand_bytes(const bson_iter_t *operator)
+{
+    ASSERT(BSON_ITER_HOLDS_DOCUMENT(operator));
+    return mongo_bytes_of(operator);
 }
 
 static struct slice change_of(const struct mongo_chunk *c, size_t i)
 {
     bson_t update;
     bson_iter_t it;
-    uint32_t len;
-    const uint8_t *bytes;
     mongo_chunk_update(c, i, &update);
-    ASSERT(bson_iter_init_find(&it, &update, "u") && BSON_ITER_HOLDS_DOCUMENT(&it));
-    bson_iter_document(&it, &len, &bytes);
-    return slice_of((const char *)bytes, len);
+    ASSERT(bson_iter_init_find(&it, &update, "u"));
+    return operand_bytes(&it);
 }
 
 static void begin_change(struct slice change, bson_iter_t *operator)
 {
     ASSERT(bson_iter_init_from_data(operator,(const uint8_t *) change.ptr, change.len));
-}
-
-static struct slice operand_bytes(const bson_iter_t *operator)
-{
-    uint32_t len;
-    const uint8_t *bytes;
-    ASSERT(BSON_ITER_HOLDS_DOCUMENT(operator));
-    bson_iter_document(operator, & len, &bytes);
-    return slice_of((const char *)bytes, len);
 }
 
 /* ---- what goes together */
@@ -251,36 +244,24 @@ static void find_columns(struct sums *s)
     }
 }
 
-static void append_index(bson_t *array, size_t i, int64_t number)
-{
-    char room[16];
-    const char *key;
-    size_t len = bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-    bson_append_int64(array, key, (int)len, number);
-}
-
 /* Writes { ROW: the row of the document's `_id` }. */
 static void write_row(const struct mongo_chunk *c, const size_t *which, const struct sums *s, bson_t *set)
 {
     bson_t at, rows, row, find, list, ids;
-    char room[16];
-    const char *key;
+    char room[MONGO_KEY_BYTES];
     BSON_APPEND_DOCUMENT_BEGIN(set, ROW, &at);
     BSON_APPEND_ARRAY_BEGIN(&at, "$arrayElemAt", &list);
     BSON_APPEND_ARRAY_BEGIN(&list, "0", &rows);
     for (size_t d = 0; d < s->documents; d++) {
-        size_t len = bson_uint32_to_string((uint32_t)d, &key, room, sizeof room);
-        bson_append_array_begin(&rows, key, (int)len, &row);
+        bson_append_array_begin(&rows, mongo_array_key(d, room), -1, &row);
         for (size_t column = 0; column < s->columns; column++)
-            append_index(&row, column, s->number[d][s->first[column]]);
+            bson_append_int64(&row, mongo_array_key(column, room), -1, s->number[d][s->first[column]]);
         bson_append_array_end(&rows, &row);
     }
     bson_append_array_end(&list, &rows);
     bson_init(&ids);
-    for (size_t d = 0; d < s->documents; d++) {
-        size_t len = bson_uint32_to_string((uint32_t)d, &key, room, sizeof room);
-        bson_append_utf8(&ids, key, (int)len, c->ids[which[d]], -1);
-    }
+    for (size_t d = 0; d < s->documents; d++)
+        bson_append_utf8(&ids, mongo_array_key(d, room), -1, c->ids[which[d]], -1);
     bson_init(&find);
     BCON_APPEND(&find, "$indexOfArray", "[", "{", "$literal", BCON_ARRAY(&ids), "}", "$_id", "]");
     BSON_APPEND_DOCUMENT(&list, "1", &find);
@@ -299,13 +280,12 @@ static void write_nothing(const char *path, bson_t *nothing)
     bson_init(&and);
     BCON_APPEND(&and, "0", "{", "$eq", "[", "{", "$type", BCON_UTF8(path), "}", BCON_UTF8("missing"), "]",
                 "}");
-    uint32_t n = 1;
+    size_t n = 1;
     for (const char *dot = strchr(path, '.'); dot != NULL; dot = strchr(dot + 1, '.'), n++) {
-        char key[16];
+        char room[MONGO_KEY_BYTES];
         snprintf(parent, sizeof parent, "%.*s", (int)(dot - path), path);
-        snprintf(key, sizeof key, "%u", n);
-        BCON_APPEND(&and, key, "{", "$in", "[", "{", "$type", BCON_UTF8(parent), "}", "[",
-                    BCON_UTF8("object"), BCON_UTF8("missing"), "]", "]", "}");
+        BCON_APPEND(&and, mongo_array_key(n, room), "{", "$in", "[", "{", "$type", BCON_UTF8(parent), "}",
+                    "[", BCON_UTF8("object"), BCON_UTF8("missing"), "]", "]", "}");
     }
     BCON_APPEND(nothing, "$cond", "[", "{", "$and", BCON_ARRAY(&and), "}", BCON_INT64(0),
                 BCON_UTF8("no number"), "]");
@@ -328,13 +308,10 @@ static void write_sum(const struct sums *s, size_t i, bson_t *set)
 /* Appends what the updates set, which is the same for all. */
 static void append_set(const struct mongo_chunk *c, size_t i, bson_t *to)
 {
-    bson_iter_t operator, at;
+    bson_iter_t operator;
     begin_change(change_of(c, i), &operator);
-    if (!bson_iter_find(&operator, "$set"))
-        return;
-    ASSERT(bson_iter_recurse(&operator, & at));
-    while (bson_iter_next(&at))
-        bson_append_iter(to, NULL, -1, &at);
+    if (bson_iter_find(&operator, "$set"))
+        mongo_append_members(to, &operator);
 }
 
 static void refuse_array(bson_t *q, const char *path)

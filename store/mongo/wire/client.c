@@ -424,17 +424,11 @@ bool mongo_write(struct mongo_client *c, const bson_t *command, bson_t *reply, s
     return mongo_write_in(c, c->database, command, NULL, reply, e);
 }
 
-static bool member_of(const bson_iter_t *document, const char *name, bson_iter_t *found)
-{
-    return BSON_ITER_HOLDS_DOCUMENT(document) && bson_iter_recurse(document, found) &&
-           bson_iter_find(found, name);
-}
-
 bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const char *what, struct err *e)
 {
     bson_iter_t message, code;
-    uint32_t number = member_of(failure, "code", &code) ? (uint32_t)bson_iter_as_int64(&code) : 0;
-    bool is_text = member_of(failure, "errmsg", &message) && BSON_ITER_HOLDS_UTF8(&message);
+    uint32_t number = mongo_find_in(failure, "code", &code) ? (uint32_t)bson_iter_as_int64(&code) : 0;
+    bool is_text = mongo_find_in(failure, "errmsg", &message) && BSON_ITER_HOLDS_UTF8(&message);
     const char *text = is_text ? bson_iter_utf8(&message, NULL) : "?";
     if (may_pass(number))
         return err_set_retryable(e, EX_UNAVAILABLE, "%s: %s: %.300s", c->name, what, text);
@@ -445,11 +439,9 @@ bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const
 static bool check_writes(struct mongo_client *c, const bson_t *reply, const char *what, uint32_t expected,
                          struct err *e)
 {
-    bson_iter_t errors, at, code;
-    if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at))
-        return true;
-    while (bson_iter_next(&at)) {
-        if (!member_of(&at, "code", &code) || bson_iter_as_int64(&code) != expected)
+    bson_iter_t at, code;
+    for (bool more = mongo_begin_members(reply, "writeErrors", &at); more && bson_iter_next(&at);) {
+        if (!mongo_find_in(&at, "code", &code) || bson_iter_as_int64(&code) != expected)
             return mongo_check_write(c, &at, what, e);
     }
     return true;
@@ -487,13 +479,15 @@ bool mongo_update_one(struct mongo_client *c, const char *collection, const bson
     return good;
 }
 
-bool mongo_write_many(struct mongo_client *c, const bson_t *command, const char *collection, int64_t *count,
+bool mongo_write_many(struct mongo_client *c, bson_t *command, const char *collection, int64_t *count,
                       struct err *e)
 {
     bson_t reply;
     bool good = mongo_write(c, command, &reply, e) && check_writes(c, &reply, collection, 0, e);
-    *count = good ? mongo_number_at(&reply, "nModified", mongo_number_at(&reply, "n", 0)) : 0;
+    if (count != NULL)
+        *count = good ? mongo_number_at(&reply, "nModified", mongo_number_at(&reply, "n", 0)) : 0;
     bson_destroy(&reply);
+    bson_destroy(command);
     return good;
 }
 

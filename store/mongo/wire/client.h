@@ -82,8 +82,8 @@ bool mongo_update_one(struct mongo_client *c, const char *collection, const bson
                       const bson_t *update, bool upsert, bool *matched, struct err *e) MUST_CHECK;
 
 /* An update or delete of many documents; the error of any document fails the call. *count: documents
- * changed. */
-bool mongo_write_many(struct mongo_client *c, const bson_t *command, const char *collection, int64_t *count,
+ * changed; NULL: the caller does not ask. Destroys the command. */
+bool mongo_write_many(struct mongo_client *c, bson_t *command, const char *collection, int64_t *count,
                       struct err *e) MUST_CHECK;
 
 typedef bool mongo_document_fn(void *context, const bson_t *document); /* false ends the walk */

@@ -57,16 +57,6 @@ bool mongo_change(struct mongo_client *c, const char *collection, bson_t *filter
     return good;
 }
 
-/* Destroys the command. */
-static bool write_many(struct mongo_client *c, bson_t *command, const char *collection, int64_t *count,
-                       struct err *e)
-{
-    int64_t unasked;
-    bool good = mongo_write_many(c, command, collection, count != NULL ? count : &unasked, e);
-    bson_destroy(command);
-    return good;
-}
-
 bool mongo_change_all(struct mongo_client *c, const char *collection, bson_t *filter, bson_t *update,
                       int64_t *count, struct err *e)
 {
@@ -75,7 +65,7 @@ bool mongo_change_all(struct mongo_client *c, const char *collection, bson_t *fi
                  BCON_DOCUMENT(update), "multi", BCON_BOOL(true), "}", "]");
     bson_destroy(filter);
     bson_destroy(update);
-    return write_many(c, command, collection, count, e);
+    return mongo_write_many(c, command, collection, count, e);
 }
 
 bool mongo_delete_all(struct mongo_client *c, const char *collection, bson_t *filter, int64_t *count,
@@ -84,7 +74,7 @@ bool mongo_delete_all(struct mongo_client *c, const char *collection, bson_t *fi
     bson_t *command = BCON_NEW("delete", BCON_UTF8(collection), "deletes", "[", "{", "q",
                                BCON_DOCUMENT(filter), "limit", BCON_INT32(0), "}", "]");
     bson_destroy(filter);
-    return write_many(c, command, collection, count, e);
+    return mongo_write_many(c, command, collection, count, e);
 }
 
 bool mongo_ask(struct mongo_client *c, bson_t *command, bson_t *reply, struct err *e)
@@ -107,13 +97,17 @@ bool mongo_count(struct mongo_client *c, const char *collection, bson_t *filter,
     return good;
 }
 
-static void each_of_list(const bson_t *reply, const char *list, mongo_document_fn *fn, void *context)
+bool mongo_each_document(const bson_t *reply, const char *list, mongo_document_fn *fn, void *context)
 {
-    bson_iter_t all, at;
+    bson_iter_t at;
     bson_t document;
-    bool more = mongo_find_member(reply, list, &all) && bson_iter_recurse(&all, &at);
-    while (more && bson_iter_next(&at))
-        more = !mongo_take_document(&at, &document) || fn(context, &document);
+    bool good = mongo_begin_members(reply, list, &at);
+    while (good && bson_iter_next(&at)) {
+        good = mongo_take_document(&at, &document);
+        if (good && !fn(context, &document))
+            break;
+    }
+    return good;
 }
 
 bool mongo_list(struct mongo_client *c, const char *database, bson_t *command, const char *list,
@@ -124,7 +118,9 @@ bool mongo_list(struct mongo_client *c, const char *database, bson_t *command, c
     if (good && mongo_number_at(&reply, "cursor.id", 0) != 0)
         good = err_set(e, EX_IOERR, "%s: the server does not list everything at once", mongo_client_name(c));
     else if (good)
-        each_of_list(&reply, list, fn, context);
+        good = mongo_each_document(&reply, list, fn, context) ||
+               err_set(e, EX_IOERR, "%s: the server's reply has no list of documents as %s",
+                       mongo_client_name(c), list);
     else
         good = mongo_number_at(&reply, "code", 0) == MONGO_NAMESPACE_NOT_FOUND;
     bson_destroy(&reply);

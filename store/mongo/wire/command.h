@@ -33,8 +33,12 @@ bool mongo_count(struct mongo_client *c, const char *collection, bson_t *filter,
                  struct err *e) MUST_CHECK;
 /* mongo_read(). */
 bool mongo_ask(struct mongo_client *c, bson_t *command, bson_t *reply, struct err *e) MUST_CHECK;
+/* Calls `fn` for each document of the list at a path, until it returns false. False: there is no list, or one
+ * of its members, as far as they were read, is no document. */
+bool mongo_each_document(const bson_t *reply, const char *list, mongo_document_fn *fn, void *context);
 /* Reads a list in the reply to a command: calls `fn` for each document of it. An absent collection has an
- * empty list. EX_IOERR: the reply has only a part of the list. `database` NULL: that of the client. */
+ * empty list. EX_IOERR: the reply has only a part of the list, or no list of documents. `database` NULL:
+ * that of the client. */
 #define MONGO_LIST_MAX 100000 /* names in one reply, to be asked for */
 #define MONGO_BATCH    "cursor.firstBatch"
 bool mongo_list(struct mongo_client *c, const char *database, bson_t *command, const char *list,

@@ -10,6 +10,18 @@ bool mongo_find_member(const bson_t *document, const char *path, bson_iter_t *fo
     return bson_iter_init(&it, document) && bson_iter_find_descendant(&it, path, found);
 }
 
+bool mongo_begin_members(const bson_t *document, const char *path, bson_iter_t *at)
+{
+    bson_iter_t it;
+    return mongo_find_member(document, path, &it) && bson_iter_recurse(&it, at);
+}
+
+bool mongo_find_in(const bson_iter_t *document, const char *name, bson_iter_t *found)
+{
+    return BSON_ITER_HOLDS_DOCUMENT(document) && bson_iter_recurse(document, found) &&
+           bson_iter_find(found, name);
+}
+
 int64_t mongo_number_at(const bson_t *document, const char *path, int64_t otherwise)
 {
     bson_iter_t it;
@@ -52,6 +64,20 @@ const char *mongo_text_at(const bson_t *document, const char *path)
     bson_iter_t it;
     return mongo_find_member(document, path, &it) && BSON_ITER_HOLDS_UTF8(&it) ? bson_iter_utf8(&it, NULL)
                                                                                : "";
+}
+
+void mongo_append_members(bson_t *to, const bson_iter_t *of)
+{
+    bson_iter_t at;
+    for (bool more = bson_iter_recurse(of, &at); more && bson_iter_next(&at);)
+        bson_append_iter(to, NULL, -1, &at);
+}
+
+const char *mongo_array_key(size_t i, char room[MONGO_KEY_BYTES])
+{
+    const char *key;
+    bson_uint32_to_string((uint32_t)i, &key, room, MONGO_KEY_BYTES);
+    return key;
 }
 
 void mongo_match_nothing(bson_t *query, const char *path)

@@ -1,4 +1,5 @@
-/* mongo/wire/field.h - reads members of documents by path, and adds conditions on members to queries. */
+/* mongo/wire/field.h - reads members of documents by path, appends members, and adds conditions on
+ * members to queries. */
 #pragma once
 
 #include "base/slice.h"
@@ -13,6 +14,10 @@ int64_t mongo_number_at(const bson_t *document, const char *path, int64_t otherw
 bool mongo_take_document(const bson_iter_t *member, bson_t *document);
 /* The document at a path, borrowed. */
 bool mongo_find_document(const bson_t *document, const char *path, bson_t *found);
+/* Begins to read the members of the document or array at a path; false: there is none. */
+bool mongo_begin_members(const bson_t *document, const char *path, bson_iter_t *at);
+/* Finds a member of the document that another member holds; false: there is none. */
+bool mongo_find_in(const bson_iter_t *document, const char *name, bson_iter_t *found);
 /* The bytes of the document that a member holds, borrowed; empty: it holds something else. */
 struct slice mongo_bytes_of(const bson_iter_t *member);
 /* The number below `end` that the name of a member says, as tallyd writes numbers; false: it is another
@@ -20,6 +25,12 @@ struct slice mongo_bytes_of(const bson_iter_t *member);
 bool mongo_name_is_number(const char *name, size_t end, size_t *number);
 /* "" if there is no text; valid as long as the document. */
 const char *mongo_text_at(const bson_t *document, const char *path);
+
+/* Appends the members of the document that `of` holds. */
+void mongo_append_members(bson_t *to, const bson_iter_t *of);
+/* The name of the i-th member of an array. It may lie in `room`. */
+#define MONGO_KEY_BYTES 16
+const char *mongo_array_key(size_t i, char room[MONGO_KEY_BYTES]);
 
 /* Adds a condition to a query: no member at `path`. */
 void mongo_match_nothing(bson_t *query, const char *path);

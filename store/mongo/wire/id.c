@@ -1,5 +1,7 @@
 #include "store/mongo/wire/id.h"
 
+#include "store/mongo/wire/field.h"
+
 void mongo_ids_begin(struct mongo_ids *ids, bson_t *filter)
 {
     ids->count = 0;
@@ -9,10 +11,8 @@ void mongo_ids_begin(struct mongo_ids *ids, bson_t *filter)
 
 void mongo_ids_add(struct mongo_ids *ids, struct slice id)
 {
-    char room[16];
-    const char *index;
-    size_t len = bson_uint32_to_string(ids->count++, &index, room, sizeof room);
-    bson_append_utf8(&ids->list, index, (int)len, id.ptr, (int)id.len);
+    char room[MONGO_KEY_BYTES];
+    bson_append_utf8(&ids->list, mongo_array_key(ids->count++, room), -1, id.ptr, (int)id.len);
 }
 
 void mongo_ids_end(struct mongo_ids *ids, bson_t *filter)
