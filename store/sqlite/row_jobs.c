@@ -8,7 +8,8 @@
 /* A larger buffer is not kept for the next batch. */
 #define KEPT_BYTES ((size_t)1 << 20)
 
-/* Merge the next job that no thread has taken. Pre: there is one, and the lock is held; it is released meanwhile. */
+/* Merge the next job that no thread has taken. Pre: there is one, and the lock is held. It is released
+ * meanwhile. */
 static void merge_next(struct row_jobs *j)
 {
     struct row_job *job = &j->jobs[j->taken++ % ROW_JOBS];

@@ -1,8 +1,9 @@
 /* row_jobs.h - the new bodies of rows, merged by several threads at once. rows.c reads old bodies and writes
  * new ones, one row after the other in the order of the file; helpers merge the rows between.
  *
- *   row_jobs_free() → old body, items → row_jobs_submit() ... row_jobs_oldest() → new body → row_jobs_release()
- *                                       └── any thread: body_merge() ──┘
+ *   row_jobs_free() → old body, items → row_jobs_submit() ─┐
+ *                                                          any thread: body_merge()
+ *   row_jobs_release() ← new body ← row_jobs_oldest() ─────┘
  *
  * Why    : merging takes 59 % of the writer's instructions in an import with histograms and distinct counts.
  * Threads: only one thread calls these functions. While it waits for the oldest row, it merges others. The
