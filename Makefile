@@ -112,7 +112,7 @@ $(BUILD)/mongo_%: $(BUILD)/obj/bench/mongo/%.o $(BUILD)/obj/bench/mongo/visits.o
 # Every tests/unit/test_*.c is a test: they are found, never listed.
 UNIT_TESTS   := $(patsubst tests/unit/%.c,tests/%,$(wildcard tests/unit/test_*.c))
 # Those that make threads: the only ones that check-all runs under ThreadSanitizer. tests/support/threads.h finds what is missing here.
-THREADED     := $(addprefix tests/test_,hostile kafka_told log member pipeline quota registry streams topic verify web worker workers)
+THREADED     := $(addprefix tests/test_,hostile kafka_told log member pipeline quota registry row_jobs streams topic verify web worker workers)
 # What check-all does not run for arm64: nothing that is particular to these depends on the processor, but on files, SQLite, processes and
 # sockets, and by qemu they take longer than all others together. `make arm64` runs them, too.
 LONG_BY_QEMU := $(addprefix tests/test_,audit expire expire_watermarks hostile input listing pipeline plan prealloc reader sketch_orders sqlite_damage \

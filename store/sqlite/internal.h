@@ -10,7 +10,7 @@
  *   sqlite/log.c    is the log of a crash good?              sqlite/newest.c  the newest time buckets
  *   sqlite/forget.c a file or a report taken out            sqlite/splice.c  a place taken for some times
  *   sqlite/fill.c   a copy of another store                  sqlite/upgrade.c older formats
- *   sqlite/recent.c the newest events of a day
+ *   sqlite/recent.c the newest events of a day               sqlite/row_jobs.c rows merged by several threads
  *   sqlite/body.c   the bytes of a row                       sqlite/tight.c   its sketches in few bits
  */
 #pragma once
@@ -23,6 +23,7 @@
 #include "store/reader.h"
 #include "store/splice.h"
 #include "store/sqlite/body.h"
+#include "store/sqlite/row_jobs.h"
 #include "store/sqlite/sqlite.h"
 #include "store/writer.h"
 
@@ -141,8 +142,9 @@ struct sqlite_store {
     sqlite3_stmt *book_add, *book_set, *book_until, *book_list, *book_drop;
     struct items items[LEVEL_COUNT]; /* working memory of apply and fold */
     struct recent_sorting sorting;
-    struct body_item *block_items;
+    struct body_item *block_items; /* that are taken out of a row */
     size_t block_capacity;
+    struct row_jobs row_jobs;
     struct body_buffer body;
 };
 

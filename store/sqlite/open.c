@@ -551,6 +551,7 @@ void sqlite_close(struct store *base)
     sqlite_recent_fini(&st->sorting);
     body_buffer_fini(&st->body);
     free(st->block_items);
+    row_jobs_fini(&st->row_jobs);
     free(st->fills);
     free(st->reports);
     free(st->tables);

@@ -8,6 +8,7 @@
 
 #define SKETCH_CHUNK_BYTES ((size_t)256 << 10)
 #define AHEAD              8
+#define BLOCK_BITS         (6 + BODY_SERIES_BITS) /* of a key: series of a block, and slot */
 
 void items_reserve(struct items *it, size_t more, const struct report *r)
 {
@@ -106,40 +107,35 @@ static bool fail_damaged(const struct sqlite_store *st, int64_t at, struct err *
                    st->path, (long long)at);
 }
 
-/* Merge the row's stored body with the block's items into st->body. */
-static bool merge_row(struct sqlite_store *st, struct level_table *t, int64_t at, size_t count,
-                      const struct report *r, struct err *e)
+/* Read the row's body into `old`. */
+static bool read_row(struct sqlite_store *st, struct level_table *t, int64_t at, struct text *old,
+                     struct err *e)
 {
-    struct slice old = {NULL, 0};
-    if (at <= t->last_at) {
-        sqlite3_bind_int64(t->get, 1, at);
-        int rc = sqlite3_step(t->get);
-        if (rc == SQLITE_ROW) {
-            old.ptr = sqlite3_column_blob(t->get, 0);
-            old.len = (size_t)sqlite3_column_bytes(t->get, 0);
-        } else if (rc != SQLITE_DONE) {
-            sqlite3_reset(t->get);
-            return sqlite_fail(st, e, "reading counts");
-        }
-    }
-    bool good = body_merge(old, st->block_items, count, r, &st->body);
-    if (at <= t->last_at)
-        sqlite3_reset(t->get);
-    return good || fail_damaged(st, at, e);
+    text_clear(old);
+    if (at > t->last_at)
+        return true;
+    sqlite3_bind_int64(t->get, 1, at);
+    const int rc = sqlite3_step(t->get);
+    if (rc == SQLITE_ROW)
+        text_add(old, sqlite3_column_blob(t->get, 0), (size_t)sqlite3_column_bytes(t->get, 0));
+    sqlite3_reset(t->get);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE || sqlite_fail(st, e, "reading counts");
 }
 
-static bool write_row(struct sqlite_store *st, struct level_table *t, int64_t at, size_t count,
-                      const struct report *r, struct err *e)
+/* Write the oldest row that is being merged. Pre: there is one. */
+static bool write_oldest(struct sqlite_store *st, struct level_table *t, struct err *e)
 {
-    if (!merge_row(st, t, at, count, r, e))
-        return false;
-    ASSERT(st->body.len <= INT32_MAX);
-    sqlite3_bind_int64(t->put, 1, at);
-    sqlite3_bind_blob(t->put, 2, st->body.data, (int)st->body.len, SQLITE_STATIC);
+    const struct row_job *job = row_jobs_oldest(&st->row_jobs);
+    if (job->is_damaged)
+        return fail_damaged(st, job->at, e);
+    ASSERT(job->body.len <= INT32_MAX);
+    sqlite3_bind_int64(t->put, 1, job->at);
+    sqlite3_bind_blob(t->put, 2, job->body.data, (int)job->body.len, SQLITE_STATIC);
     if (!sqlite_run(st, t->put, e, "writing counts"))
         return false;
-    if (at > t->last_at)
-        t->last_at = at;
+    if (job->at > t->last_at)
+        t->last_at = job->at;
+    row_jobs_release(&st->row_jobs);
     return true;
 }
 
@@ -194,39 +190,78 @@ static uint64_t first_kept(const struct sqlite_report *t, enum level level, enum
     return (uint64_t)sqlite_bucket(level, t->watermarks.before_ms[sqlite_span(level)]);
 }
 
-static bool write_level(struct sqlite_store *st, size_t report, enum level level, enum rows_how how,
-                        struct err *e)
+/* Gather the items of the row that begins with item *i, into an array of *capacity; move *i behind them.
+ * Returns how many there are: items of zeros are not taken. */
+static size_t gather_row(const struct items *it, size_t *i, const struct report *r, enum rows_how how,
+                         struct body_item **row, size_t *capacity)
 {
-    const unsigned block_bits = 6 + BODY_SERIES_BITS;
+    const uint64_t group = it->items[*i].key >> BLOCK_BITS;
+    size_t n = 0;
+    for (; *i < it->count && it->items[*i].key >> BLOCK_BITS == group; ++*i) {
+        const uint64_t key = it->items[*i].key;
+        const int64_t *value = &it->values[it->items[*i].index * r->column_count];
+        if (how == ROWS_TAKE && report_is_zero(r, value))
+            continue;
+        *row = xgrow(*row, capacity, n + 1, sizeof **row);
+        const union sketch *sketches =
+            r->sketch_count == 0 ? NULL : &it->sketches[it->items[*i].index * r->sketch_count];
+        __builtin_prefetch(value);
+        __builtin_prefetch(sketches);
+        (*row)[n++] = (struct body_item){.series = (uint32_t)(key >> 6) & (BODY_SERIES - 1),
+                                         .slot = (uint32_t)key & 63,
+                                         .value = value,
+                                         .sketches = sketches};
+    }
+    return n;
+}
+
+/* The rowid of the row that item `i` belongs to; -1: its bucket is before `kept`. */
+static int64_t row_of(const struct items *it, size_t i, uint64_t kept)
+{
+    const uint64_t group = it->items[i].key >> BLOCK_BITS, bucket = group >> (SERIES_BITS - BODY_SERIES_BITS),
+                   block = group & ((1u << (SERIES_BITS - BODY_SERIES_BITS)) - 1);
+    return bucket < kept ? -1 : (int64_t)(bucket << BLOCK_SHIFT | block);
+}
+
+static bool take_level(struct sqlite_store *st, size_t report, enum level level, struct err *e)
+{
     const struct report *r = &st->reports[report];
     struct items *it = &st->items[level];
-    const uint64_t kept = first_kept(&st->tables[report], level, how);
+    const uint64_t kept = first_kept(&st->tables[report], level, ROWS_TAKE);
     items_settle(it, r);
     for (size_t i = 0; i < it->count;) {
-        uint64_t group = it->items[i].key >> block_bits;
-        size_t n = 0;
-        for (; i < it->count && it->items[i].key >> block_bits == group; i++) {
-            uint64_t key = it->items[i].key;
-            const int64_t *value = &it->values[it->items[i].index * r->column_count];
-            if (how == ROWS_TAKE && report_is_zero(r, value))
-                continue;
-            st->block_items = xgrow(st->block_items, &st->block_capacity, n + 1, sizeof *st->block_items);
-            const union sketch *sketches =
-                r->sketch_count == 0 ? NULL : &it->sketches[it->items[i].index * r->sketch_count];
-            __builtin_prefetch(value);
-            __builtin_prefetch(sketches);
-            st->block_items[n++] = (struct body_item){.series = (uint32_t)(key >> 6) & (BODY_SERIES - 1),
-                                                      .slot = (uint32_t)key & 63,
-                                                      .value = value,
-                                                      .sketches = sketches};
-        }
-        uint64_t bucket = group >> (SERIES_BITS - BODY_SERIES_BITS);
-        uint64_t block = group & ((1u << (SERIES_BITS - BODY_SERIES_BITS)) - 1);
-        int64_t at = (int64_t)(bucket << BLOCK_SHIFT | block);
-        if (bucket < kept || n == 0)
+        const int64_t at = row_of(it, i, kept);
+        const size_t n = gather_row(it, &i, r, ROWS_TAKE, &st->block_items, &st->block_capacity);
+        if (at >= 0 && n > 0 && !take_row(st, report, level, at, n, e))
+            return false;
+    }
+    return true;
+}
+
+static bool add_level(struct sqlite_store *st, size_t report, enum level level, struct err *e)
+{
+    const struct report *r = &st->reports[report];
+    struct level_table *t = &st->tables[report].levels[level];
+    struct items *it = &st->items[level];
+    const uint64_t kept = first_kept(&st->tables[report], level, ROWS_ADD);
+    items_settle(it, r);
+    for (size_t i = 0; i < it->count;) {
+        struct row_job *job = row_jobs_free(&st->row_jobs);
+        if (job == NULL) {
+            if (!write_oldest(st, t, e))
+                return false;
             continue;
-        if (!(how == ROWS_ADD ? write_row(st, &st->tables[report].levels[level], at, n, r, e)
-                              : take_row(st, report, level, at, n, e)))
+        }
+        job->at = row_of(it, i, kept);
+        job->item_count = gather_row(it, &i, r, ROWS_ADD, &job->items, &job->capacity);
+        if (job->at < 0)
+            continue;
+        if (!read_row(st, t, job->at, &job->old, e))
+            return false;
+        row_jobs_submit(&st->row_jobs);
+    }
+    while (row_jobs_oldest(&st->row_jobs) != NULL) {
+        if (!write_oldest(st, t, e))
             return false;
     }
     return true;
@@ -308,16 +343,22 @@ void rows_gather(struct sqlite_store *st, size_t report, const struct part *part
 
 bool rows_write_fresh(struct sqlite_store *st, size_t report, struct err *e)
 {
-    return write_level(st, report, LEVEL_FRESH, ROWS_ADD, e);
+    row_jobs_start(&st->row_jobs, &st->reports[report], st->body.packs_tight, st->items[LEVEL_FRESH].count);
+    const bool good = add_level(st, report, LEVEL_FRESH, e);
+    row_jobs_stop(&st->row_jobs);
+    return good;
 }
 
 bool rows_write_folded(struct sqlite_store *st, size_t report, enum rows_how how, struct err *e)
 {
-    for (enum level level = LEVEL_HOUR; level <= LEVEL_YEAR; level++) {
-        if (!write_level(st, report, level, how, e))
-            return false;
-        if (level < LEVEL_YEAR)
+    bool good = true;
+    row_jobs_start(&st->row_jobs, &st->reports[report], st->body.packs_tight,
+                   how == ROWS_ADD ? st->items[LEVEL_HOUR].count : 0);
+    for (enum level level = LEVEL_HOUR; good && level <= LEVEL_YEAR; level++) {
+        good = how == ROWS_ADD ? add_level(st, report, level, e) : take_level(st, report, level, e);
+        if (good && level < LEVEL_YEAR)
             total_into_parent(st, level, &st->reports[report]);
     }
-    return true;
+    row_jobs_stop(&st->row_jobs);
+    return good;
 }
