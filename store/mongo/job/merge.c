@@ -131,7 +131,8 @@ static void add_mean(const struct mongo_merge *g, const struct measure *measure,
     bson_t parts;
     double mean;
     bson_append_document_begin(set, path, -1, &parts);
-    mongo_append_members(&parts, value);
+    if (BSON_ITER_HOLDS_DOCUMENT(value)) /* another program may have changed it */
+        mongo_append_members(&parts, value);
     if (mean_of(measure, columns, &mean)) {
         BSON_APPEND_DOUBLE(&parts, "mean", mean);
         BSON_APPEND_DATE_TIME(&parts, "at", g->now_ms);

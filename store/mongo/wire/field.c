@@ -1,5 +1,7 @@
 #include "store/mongo/wire/field.h"
 
+#include "base/check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -69,7 +71,8 @@ const char *mongo_text_at(const bson_t *document, const char *path)
 void mongo_append_members(bson_t *to, const bson_iter_t *of)
 {
     bson_iter_t at;
-    for (bool more = bson_iter_recurse(of, &at); more && bson_iter_next(&at);)
+    ASSERT(bson_iter_recurse(of, &at));
+    while (bson_iter_next(&at))
         bson_append_iter(to, NULL, -1, &at);
 }
 

@@ -26,7 +26,7 @@ bool mongo_name_is_number(const char *name, size_t end, size_t *number);
 /* "" if there is no text; valid as long as the document. */
 const char *mongo_text_at(const bson_t *document, const char *path);
 
-/* Appends the members of the document that `of` holds. */
+/* Appends the members of the document that `of` holds. Pre: it holds one. */
 void mongo_append_members(bson_t *to, const bson_iter_t *of);
 /* The name of the i-th member of an array. It may lie in `room`. */
 #define MONGO_KEY_BYTES 16
