@@ -41,6 +41,11 @@
     X(MONGO_APPLYING, "mongo.applying")                   \
     X(MONGO_APPLIED, "mongo.applied")                     \
     X(MONGO_DONE, "mongo.done")                           \
+    X(SLOT_TAKEN, "slot.taken")                           \
+    X(CLAIM_WRITTEN, "claim.written")                     \
+    X(CLAIM_RECALLED, "claim.recalled")                   \
+    X(CLAIM_SETTLING, "claim.settling")                   \
+    X(CLAIM_HOME, "claim.home")                           \
     X(CONDENSE_READ, "condense.read")                     \
     X(ROLLUP_SENT, "rollup.sent")                         \
     X(ROLLUP_STAMPING, "rollup.stamping")                 \

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The cost of a seal in MongoDB beside files that have ended: with their positions in the ledger, and moved to `past`.
+"""The cost of a claim in MongoDB beside files that have ended: with their positions in the ledger, and moved to `past`.
 
     bench/past.py [--files=N] [--rounds=N]         TALLYD_MONGO names the server (tests/servers/mongo.py)
 
 Positions stay in the ledger while a backup is noted there. So both are the same program and the same database: first with such a note,
-then without it. A commit is timed by the same update from Python, which changes one position and one slot of the ledger.
+then without it. A commit and a claim are timed by updates from Python: of a seat, and of a partition of the ledger.
 """
 
 import argparse
@@ -20,16 +20,17 @@ import measure
 
 sys.path.insert(0, os.path.join(measure.ROOT, "tests", "servers"))
 import mongo  # noqa: E402 (found only now)
+from ledger import Ledger  # noqa: E402 (found only now)
 
 COMMAND = "make bench-past"
 LINE = '192.0.2.1 - - [05/Jan/2026:12:00:%02d +0000] "GET /page-%d.html HTTP/1.1" 200 10 "-" "-"\n'
-HEAD = ("positions of ended files", "server", "files", "the ledger", "a commit", "reading the ledger", "an import of one file", "date", "commit")
+HEAD = ("positions of ended files", "server", "files", "the ledger", "a commit", "a claim", "reading the ledger", "an import of one file", "date", "commit")
 TEXT = """
 ## Positions of files that have ended
 
 {table}
 
-Each commit rewrites the ledger. Bytes are those of BSON. A commit and a read are medians from Python, over a socket of the same machine.
+A commit rewrites a seat, and a claim the ledger. Bytes are those of BSON. A commit, a claim and a read are medians from Python, over a socket of the same machine.
 An import opens the database, counts one line in one batch, and closes it. It reads the positions of all files, wherever they are.
 """
 
@@ -50,13 +51,12 @@ def new_file(home, number):
 
 def fill(base, count):
     """Positions and books of so many files that have ended, like those of a file that was."""
-    ledger, book = base.ledger.find_one(), base.books.find_one({"source": {"$gt": ""}})
-    one = next(iter(ledger["partitions"].values()))
+    ledger, book = Ledger(base), base.books.find_one({"source": {"$gt": ""}})
+    one = ledger.positions()[0]
     sources = [f"file:4096:{number:016x}" for number in range(count)]
     base.books.insert_many([{**book, "_id": f"{source}/", "source": source} for source in sources])
     for at in range(0, count, 1000):
-        base.ledger.update_one({}, {"$set": {f"partitions.{source}/": {**one, "source": source, "epoch": 1}
-                                             for source in sources[at:at + 1000]}})
+        ledger.change({"$set": {f"partitions.{source}/": {**one, "source": source, "epoch": 1} for source in sources[at:at + 1000]}})
 
 
 def median_us(rounds, what):
@@ -69,22 +69,23 @@ def median_us(rounds, what):
 
 
 def row(name, url, base, home, options, first):
-    size = base.command("aggregate", "ledger", pipeline=[{"$project": {"n": {"$bsonSize": "$$ROOT"}}}], cursor={})
+    size = base.command("aggregate", "ledger", pipeline=[{"$match": {"_id": "ledger"}}, {"$project": {"n": {"$bsonSize": "$$ROOT"}}}], cursor={})
     size = size["cursor"]["firstBatch"][0]["n"]
-    key = next(reversed(base.ledger.find_one({}, {"partitions": 1})["partitions"]))
-    change = {"$inc": {f"partitions.{key}.next": 0, "writers.w0.bench": 1}}
-    seal = median_us(options.rounds, lambda: base.ledger.update_one({"_id": "ledger", f"partitions.{key}.epoch": {"$gt": 0}}, change))
+    key = next(reversed(Ledger(base).partitions()))
+    seal = median_us(options.rounds, lambda: base.ledger.update_one({"_id": "w0", "seq": {"$gt": 0}}, {"$inc": {"bench": 1}}))
+    change = {"$inc": {f"partitions.{key}.bench": 1}}
+    claim = median_us(options.rounds, lambda: base.ledger.update_one({"_id": "ledger", f"partitions.{key}.epoch": {"$gt": 0}}, change))
     read = median_us(options.rounds, lambda: base.ledger.find_one("ledger"))
     files = [new_file(home, first + number) for number in range(2)]
     imported = min(tallyd(url, home, file) for file in files)
-    return (name, mongo.CHOSEN, f"{options.files:,}", f"{size:,} bytes", seal, read, f"{imported:.2f} s",
+    return (name, mongo.CHOSEN, f"{options.files:,}", f"{size:,} bytes", seal, claim, read, f"{imported:.2f} s",
             f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}", measure.first_line("git", "-C", measure.ROOT, "rev-parse", "--short", "HEAD"))
 
 
 def main():
     mongo.begin()
     import pymongo  # begin() has found it
-    parser = argparse.ArgumentParser(description="The cost of a seal beside files that have ended.")
+    parser = argparse.ArgumentParser(description="The cost of a claim beside files that have ended.")
     parser.add_argument("--files", type=int, default=10000)
     parser.add_argument("--rounds", type=int, default=30)
     options = parser.parse_args()
@@ -97,11 +98,11 @@ def main():
             url, base = f"{server.url}/past?socketTimeoutMS=600000", pymongo.MongoClient(server.url)["past"]
             tallyd(url, home, new_file(home, 0))
             until = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=60)
-            base.ledger.update_one({}, {"$set": {"backups.bench.until": until}})
+            Ledger(base).change({"$set": {"backups.bench.until": until}})
             fill(base, options.files)
             rows = [row("in the ledger", url, base, home, options, 1)]
             print(rows[0], flush=True)
-            base.ledger.update_one({}, {"$unset": {"backups": ""}})
+            Ledger(base).change({"$unset": {"backups": ""}})
             tallyd(url, home, new_file(home, 10))
             rows.append(row("in `past`", url, base, home, options, 11))
             print(measure.table([HEAD, *rows]))

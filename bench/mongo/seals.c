@@ -8,7 +8,7 @@
  * partitions that nobody seals. WRITERS of the slots seal as fast as they can, each over a connection of
  * its own: a seal moves all positions of its slot.
  *
- * LEDGERS of `seats` is the next protocol (docs/LEDGER.md, "A seat for each slot"): a document for each
+ * LEDGERS of `seats` is the protocol (docs/LEDGER.md, "Seats"): a document for each
  * slot, and one ledger, which has the IDLE partitions. Before the writers seal, each claims its partitions:
  * the ledger is told, the seat that had them is recalled, the first batch is sealed, and the ledger told
  * that it is.

@@ -20,7 +20,6 @@
 #include "store/mongo/job/ttl.h"
 #include "store/mongo/ledger/books.h"
 #include "store/mongo/ledger/copies.h"
-#include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
 #include "store/mongo/live/hints.h"
@@ -30,6 +29,7 @@
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/apply.h"
+#include "store/mongo/writer/begin.h"
 #include "store/mongo/writer/behind.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/prealloc.h"
@@ -207,7 +207,7 @@ static bool count_series(struct mongo_store *m, size_t report, struct err *e)
 static bool may_begin(struct mongo_store *m, const struct report *reports, size_t count, struct err *e)
 {
     bson_t ledger;
-    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_opens(m, &ledger, e) &&
+    bool good = mongo_read_home(m, &ledger, e) && mongo_check_opens(m, &ledger, e) &&
                 mongo_may_begin(m, reports, count, &ledger, e);
     bson_destroy(&ledger);
     return good;

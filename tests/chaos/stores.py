@@ -10,6 +10,7 @@ import subprocess
 import time
 
 from harness import TIMEOUT_S, command
+from ledger import Ledger, Picture
 
 try:
     import pymongo
@@ -158,8 +159,7 @@ class Mongo(Store):
 
     def positions(self):
         found = collections.defaultdict(dict)
-        ledger = self.base.ledger.find_one({"_id": "ledger"}) or {}
-        for one in ledger.get("partitions", {}).values():
+        for one in Ledger(self.base).partitions().values():
             found[one["source"]][int(one["partition"] or 0)] = one.get("next", 0)
         return found
 
@@ -221,9 +221,8 @@ class Mongo(Store):
     def copy_lacks_log(self):
         """A daemon that needs such a batch refuses to go on, and the audit finds it; the others count, and warn of it."""
         logs = {one["_id"].rpartition("/")[0] for one in self.copy.get("batches", [])}
-        under_way = [(slot, writer["open"]) for one in self.copy.get("ledger", [])
-                     for slot, writer in one.get("writers", {}).items() if "open" in writer]
-        return any(f"{slot}/{opened['inc']:016x}/{opened['seq']:016x}" not in logs for slot, opened in under_way)
+        return any(f"{slot}/{opened['inc']:016x}/{opened['seq']:016x}" not in logs
+                   for slot, opened in Picture(self.copy).open_batches().items())
 
     def is_torn(self):
         return self.was_torn and self.run("verify", "--store-only", "-c", "settle.yaml").returncode == EX_DIFFERENCES

@@ -2,7 +2,7 @@
  *
  * Each slot has a document of its own, its *seat*: the slot's numbers, its open batch, and the positions of its
  * partitions. A seal is one compare-and-set of the seat. The ledger still says who owns a partition, and keeps the
- * positions of writers without a seat. docs/LEDGER.md, "A seat for each slot", has the rules. An `atomic` that touches
+ * positions of writers without a seat. docs/LEDGER.md has the rules. An `atomic` that touches
  * the store is one request for one document, as in ledger.pml, which has the rules of applying a batch in detail.
  *
  * World   : a partition of EVENTS; SLOTS daemons with a seat each; TWINS: another daemon with the name of the first;

@@ -24,6 +24,7 @@ except ImportError:
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "servers"))
 import mongo  # noqa: E402 (found only now)
+from ledger import Ledger  # noqa: E402 (found only now)
 import proxy  # noqa: E402,F401 (of the tests)
 
 PASSING = (EX_UNAVAILABLE, EX_IOERR, EX_TEMPFAIL)  # an import may end so when its store is away
@@ -153,6 +154,7 @@ class MongoCase(Case):
         self.name = name
         self.store = f"{self.server.url}/{self.name}"
         self.base = self.client[self.name]
+        self.ledger = Ledger(self.base)
 
     # ---- imports
 
@@ -184,9 +186,7 @@ class MongoCase(Case):
 
     def nexts(self):
         """{label of a file: up to where it is counted}"""
-        ledger = self.base.ledger.find_one({"_id": "ledger"}) or {}
-        return {os.path.basename(one["label"]): one["next"] for one in ledger.get("partitions", {}).values()
-                if "next" in one}
+        return {os.path.basename(one["label"]): one["next"] for one in self.ledger.positions()}
 
     def wait_until(self, what, timeout_s=TIMEOUT_S):
         until = time.monotonic() + timeout_s
@@ -276,8 +276,7 @@ class MongoCase(Case):
 
     def check_at_rest(self):
         """After an import that ended well: its slot has nothing open, and no log is left."""
-        ledger = self.base.ledger.find_one({"_id": "ledger"})
-        self.assertEqual([], [name for name, slot in ledger["writers"].items() if "open" in slot])
+        self.assertEqual({}, self.ledger.open_batches())
 
     def finish(self, *files):
         """Run on to the end. True: something had been left to do."""

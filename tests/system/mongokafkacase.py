@@ -3,7 +3,7 @@
 import mongocase
 from harness import TIMEOUT_S, dice
 from kafkacase import SPAN, KafkaCase
-from mongocase import pymongo
+from mongocase import Ledger, pymongo
 
 
 def flat(document, stem=""):
@@ -29,6 +29,7 @@ class MongoKafkaCase(KafkaCase):
         self.client = pymongo.MongoClient(self.server.url, serverSelectionTimeoutMS=1000 * TIMEOUT_S)
         self.addCleanup(self.client.close)
         self.base = self.client[name]
+        self.ledger = Ledger(self.base)
         self.write("empty.log", b"")
         self.feeds = ()
 
@@ -44,9 +45,8 @@ class MongoKafkaCase(KafkaCase):
         return super().total(measure, report, span, store or self.url)
 
     def nexts(self, source):
-        ledger = self.base.ledger.find_one({"_id": "ledger"}) or {}
-        return {int(one["partition"]): one["next"] for one in ledger.get("partitions", {}).values()
-                if one["source"] == source and one.get("next", 0) > 0}
+        return {int(one["partition"]): one["next"] for one in self.ledger.positions()
+                if one["source"] == source and one["next"] > 0}
 
     def book(self, source, entry):
         return sum(flat(book.get("entries", {})).get(entry, 0) for book in self.base.books.find({"source": source}))

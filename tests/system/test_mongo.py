@@ -353,7 +353,7 @@ class Daemon(MongoCase, DaemonCase):
     def test_one_without_events_is_no_dead_one(self):
         """For longer than a lease there was nothing to count: whoever comes must not end it by that."""
         long_ago = datetime.datetime(2020, 1, 1)
-        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"writers.w0.lease": long_ago}})
+        self.ledger.change({"$set": {"writers.w0.lease": long_ago}})
         self.write("b.log", other := log(self.dice, 50))
         self.count("b.log", url=self.store)
         self.append("a.log", b"".join(self.rest))
@@ -421,7 +421,7 @@ class Together(OfOneLog):
             most = max(most, self.base.batches.count_documents({}))
             time.sleep(0.05)
         self.end(process)
-        self.assertGreater(self.base.ledger.find_one()["writers"]["w0"]["seq"], 100)
+        self.assertGreater(self.ledger.slots()["w0"]["seq"], 100)
         self.assertLess(most, 90)
         self.check(lines, files=["a.log"])
         self.check_at_rest()
@@ -483,9 +483,9 @@ class Together(OfOneLog):
     def test_one_whose_slot_was_taken_goes_on(self):
         process = self.stop_within()
         given_back = datetime.datetime(1970, 1, 1)
-        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"writers.w0.lease": given_back}})
+        self.ledger.change({"$set": {"writers.w0.lease": given_back}})
         self.count("a.log")
-        self.assertEqual(["w0"], list(self.base.ledger.find_one()["writers"]))
+        self.assertEqual(["w0"], list(self.ledger.slots()))
         self.go_on(process)
 
 

@@ -502,7 +502,7 @@ class Ledger(MongoCase):
         self.write("tallyd.yaml", CONFIG)
         self.count(self.write("a.log", (self.LOG % "a").encode()))
         self.assertNotIn("ledger_nearly_full", self.err)
-        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"filler": "x" * (12 << 20)}})
+        self.ledger.change({"$set": {"filler": "x" * (12 << 20)}})
         self.count(self.write("b.log", (self.LOG % "b").encode()))
         self.assertEqual(1, self.err.count("event=ledger_nearly_full"), self.err)
         self.assertEqual({"a.log", "b.log"}, set(self.nexts()))

@@ -117,15 +117,15 @@ class OfOneImport(Audit):
     def test_torn_copies_are_found(self):
         """Ledger, books and documents of different moments."""
         self.import_lines("a.log")
-        before = self.copy("ledger", *self.documents())
+        before = self.copy(*self.documents()) | self.ledger.copy()
         self.import_lines("b.log")
-        after = self.copy("ledger", *self.documents())
+        after = self.copy(*self.documents()) | self.ledger.copy()
         self.healthy()
-        self.put_back({"ledger": before["ledger"]})
+        self.ledger.put_back(before)
         self.found(r"pages.day: \d+ documents, one of them .* have batch \d+ of writer w0, whose last one is \d+ by the ledger: ")
         self.put_back(before)
         self.healthy()
-        self.put_back({"ledger": after["ledger"]})
+        self.ledger.put_back(after)
         self.found(r"books: by the ledger, batch \d+ of writer w0 is done, but no books have it")
         self.put_back(after)
         self.put_back({"books": before["books"]})
@@ -134,15 +134,35 @@ class OfOneImport(Audit):
         self.put_back({"pages.month": before["pages.month"]})
         self.found("pages: counted: the books have")
         self.put_back(after)
-        self.base.ledger.update_one({"_id": "ledger"}, {"$unset": {"writers.w0": 1}})
+        self.ledger.forget_slot("w0")
         self.found(r"have batches of writer w0, which is not in the ledger")
         self.found(r"ledger: the partition .* is of writer w0, which it does not know")
         self.put_back(after)
-        last = after["ledger"][0]["writers"]["w0"]["seq"]
+        last = self.ledger.slots()["w0"]["seq"]
         later = {"writers.w0.seq": last + 2, "writers.w0.gap": {"after": last - 1, "before": last + 2}}
-        self.base.ledger.update_one({"_id": "ledger"}, {"$set": later})
+        self.ledger.change({"$set": later})
         self.found(r"pages.day: \d+ documents, one of them .* have batches of writer w0 that the ledger has never known")
         self.put_back(after)
+        self.healthy()
+
+    def test_damaged_and_missing_seats(self):
+        self.import_lines("a.log")
+        seat, whole = self.base.ledger.find_one("w0"), self.ledger.copy()
+        key, = seat["partitions"]
+        later = f"partitions.{key}.held", seat["partitions"][key]["fence"] + 1
+        for changes, words in (({"inc": seat["inc"] + 10 ** 9}, f"seat w0 was taken by incarnation .*, and the ledger's last one is {seat['inc']}: "),
+                               (dict([later]), "the partition \"file:.*\" of seat w0 has a negative offset, or was counted without a claim"),
+                               ({"inc": "none"}, "seat w0 has no incarnation")):
+            self.base.ledger.update_one({"_id": "w0"}, {"$set": changes}, bypass_document_validation=True)
+            self.found(words)
+            self.ledger.put_back(whole)
+            self.healthy()
+        self.base.ledger.insert_one({**seat, "_id": "w9"})
+        self.found("seat w9 is of a writer that the ledger does not know")
+        self.ledger.put_back(whole)
+        self.base.ledger.delete_one({"_id": "w0"})
+        self.found("seat w0 is missing, which may have the position of partition \"file:.*\": restore the database from a backup")
+        self.ledger.put_back(whole)
         self.healthy()
 
     def test_batch_under_way_without_its_log(self):

@@ -212,7 +212,7 @@ class Beside(BackfillCase, DaemonCase):
         self.begin()
         for _ in range(2 * ROUNDS):
             who = self.dice.choice(["daemon", "backfill", "moment"])
-            place = draw_death(self.dice, failpoints("mongo.", "past."), 6)
+            place = draw_death(self.dice, failpoints("mongo.", "slot.", "claim.", "past."), 6)
             if who == "daemon":
                 self.process.terminate()
                 self.assertEqual(EX_OK, self.process.wait(TIMEOUT_S), self.read("log").decode())
@@ -243,7 +243,7 @@ class Beside(BackfillCase, DaemonCase):
     def test_another_backfill_is_refused(self):
         self.begin()
         first = self.start("backfill", "-c", "tallyd.yaml", "--store", self.store, "pages")
-        self.wait_until(lambda: "backfills" in str(self.base.ledger.find_one()))
+        self.wait_until(lambda: "backfills" in str(self.ledger.slots()))
         first.send_signal(signal.SIGSTOP)
         self.backfill("segments", status=EX_TEMPFAIL)
         self.assertIn("another backfill runs", self.err)
@@ -264,12 +264,11 @@ class Outrun(BackfillCase):
     def fills(self):
         """Other writers backfill all the while."""
         end = threading.Event()
-        ledger = self.base.ledger
-        key, = ledger.find_one()["partitions"]
+        key, = self.ledger.partitions()
 
         def fill():
             while not end.is_set():
-                ledger.update_one({"_id": "ledger"}, {"$inc": {f"partitions.{key}.fills": Int64(1)}})
+                self.ledger.change({"$inc": {f"partitions.{key}.fills": Int64(1)}})
 
         threads = [threading.Thread(target=fill) for _ in range(3)]  # on a busy computer, one is not always quicker
         for thread in threads:

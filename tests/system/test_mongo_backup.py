@@ -8,9 +8,11 @@ repeated.
 
 import collections
 import datetime
+import glob
 import os
 import re
 import signal
+import threading
 import time
 
 from harness import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, dice, dying_at, failpoints
@@ -46,9 +48,6 @@ class BackupCase(MongoCase):
             self.assertIn(f" {differences} differences", audit)
         return said
 
-    def ledger(self):
-        return self.base.ledger.find_one({"_id": "ledger"})
-
     def pause(self, what, copy, has_begun):
         """A backup or restore that has done little yet."""
         process = self.start("admin", what, copy, "-c", "tallyd.yaml", "--store", self.store)
@@ -56,6 +55,10 @@ class BackupCase(MongoCase):
         process.send_signal(signal.SIGSTOP)
         self.assertIsNone(process.poll())
         return process
+
+    def has_noted(self):
+        """A backup called copy has noted itself, and which batches documents may lack: its first file is there."""
+        return glob.glob(self.path("copy-partial/*/*.bson"))
 
     def go_on(self, process, status=EX_OK):
         process.send_signal(signal.SIGCONT)
@@ -79,8 +82,7 @@ class BackupCase(MongoCase):
 
 class Beside(BackupCase):
     def is_counting(self):
-        ledger = self.ledger()
-        return ledger is not None and any("seq" in slot for slot in ledger.get("writers", {}).values())
+        return any("seq" in slot for slot in self.ledger.slots().values())
 
     def batches(self, out):
         return int(re.search(r"and (\d+) batches", out)[1])
@@ -96,7 +98,7 @@ class Beside(BackupCase):
             if self.dice.random() < 0.5:
                 process.send_signal(signal.SIGKILL)  # by time: the backup is over, wherever the import is
             process.communicate()
-        self.assertEqual({}, self.ledger()["backups"])
+        self.assertEqual({}, self.ledger.read()["backups"])
         self.restore(f"copy-{number}")
         self.check_all()
         return self.batches(out)
@@ -109,7 +111,7 @@ class Beside(BackupCase):
     def test_writers_keep_their_logs_for_one_that_takes_long(self):
         """An import that comes to its end deletes its logs; but not while a backup goes on."""
         self.count("a.log")
-        backup = self.pause("backup", "copy", lambda: self.ledger().get("backups"))
+        backup = self.pause("backup", "copy", self.has_noted)
         self.count("b.log")
         self.roll("--now")
         self.assertGreater(self.base.batches.count_documents({}), 3)
@@ -122,28 +124,58 @@ class Beside(BackupCase):
     def test_two_at_once(self):
         """The one that ends first leaves the other its note, so its logs stay; it takes away what a killed one has left."""
         self.count("a.log")
-        backup = self.pause("backup", "copy", lambda: self.ledger().get("backups"))
-        note, = self.ledger()["backups"]
+        backup = self.pause("backup", "copy", self.has_noted)
+        note, = self.ledger.read()["backups"]
         long_ago = {"until": datetime.datetime(2020, 1, 1), "owner": "another 42"}
-        self.base.ledger.update_one({}, {"$set": {"backups.killed": long_ago}}, bypass_document_validation=True)
+        self.ledger.change({"$set": {"backups.killed": long_ago}})
         self.admin("backup", "other")
-        self.assertEqual({note}, set(self.ledger()["backups"]))
+        self.assertEqual({note}, set(self.ledger.read()["backups"]))
         self.count("b.log")
         out, _ = self.go_on(backup)
         self.assertGreater(self.batches(out), 3)
         self.restore("copy")
         self.check_all()
 
+    def grow_and_claim(self, names, ends):
+        """One of several: imports of the files that grow, in any order. Each that finds more of a file claims it from whoever had it."""
+        while not ends.is_set():
+            self.begin("-q", *self.dice.sample(names, len(names))).communicate()
+
+    def test_while_four_writers_claim_from_each_other(self):
+        """A position moves from seat to seat while they are read."""
+        names = [f"{number}.log" for number in range(4)]
+        logs, ends = dict.fromkeys(names, b""), threading.Event()
+        writers = [threading.Thread(target=self.grow_and_claim, args=(names, ends)) for _ in range(4)]
+        for number in range(3 * ROUNDS):
+            for name in names:
+                logs[name] += (more := log(self.dice, self.dice.randrange(1, LINES_A_BATCH)))
+                self.append(name, more)
+            if number == 0:
+                for writer in writers:
+                    writer.start()
+                self.wait_until(lambda: len(self.ledger.positions()) == len(names))
+            self.admin("backup", f"copy-{number}")
+        ends.set()
+        for writer in writers:
+            writer.join()
+        claims = sum(one["epoch"] for one in self.ledger.partitions().values())
+        self.assertGreater(claims, 2 * len(names), "nobody claimed from another")
+        for number in range(3 * ROUNDS):
+            self.restore(f"copy-{number}")
+            self.count("-q", *names)
+            self.check(*logs.values(), files=names)
+            self.check_at_rest()
+
     def test_logs_that_are_gone_fail_it(self):
         """They were deleted by hand, or by whoever knows nothing of backups."""
         self.count("a.log")
-        backup = self.pause("backup", "copy", lambda: self.ledger().get("backups"))
+        backup = self.pause("backup", "copy", self.has_noted)
         self.count("b.log")
         self.base.batches.delete_one({"prev": {"$gt": 0}})
         _, err = self.go_on(backup, EX_TEMPFAIL)
         self.assertRegex(err, "the log of batch .* is gone")
         self.assertFalse(os.path.exists(self.path("copy")) or os.path.exists(self.path("copy-partial")))
-        self.assertEqual({}, self.ledger()["backups"])
+        self.assertEqual({}, self.ledger.read()["backups"])
 
     def test_a_daemon_goes_on_from_it(self):
         text = FOLLOWING % (REPORTS, self.server.port, self.name, "")
@@ -194,7 +226,7 @@ class Refused(BackupCase):
         self.base.reports.update_one({"_id": "pages"}, {"$set": {"expired.minute": at, "swept.minute": at}})
         self.admin("backup", "marked")
         self.anew()
-        restore = self.pause("restore", "marked", lambda: self.ledger() is not None)
+        restore = self.pause("restore", "marked", self.ledger.read)
         self.count("a.log", status=EX_TEMPFAIL)
         self.go_on(restore)
         report = self.base.reports.find_one({"_id": "pages"})
@@ -211,6 +243,22 @@ class Refused(BackupCase):
         self.assertEqual({"_id": 7}, self.base["mine.own"].find_one())
         self.assertIsNone(self.base["pages.hour"].find_one())
         self.assertEqual({"a.log"}, set(self.nexts()))
+        self.check_all()
+
+    def test_seats_of_the_database_that_is_replaced(self):
+        """They have a later claim and a later position, and slots that the copy lacks."""
+        self.logs[0] += (more := log(self.dice, LINES_A_BATCH))
+        self.append("a.log", more)
+        self.count("a.log")
+        seat = self.base.ledger.find_one("w0")
+        self.base.ledger.insert_one({**seat, "_id": "w1"})
+        self.admin("restore", "--force", "copy")
+        for slot in "w0", "w1":
+            found = self.base.ledger.find_one(slot)
+            self.assertNotIn("partitions", found)
+            self.assertGreater(found["inc"], seat["inc"])
+            self.assertLessEqual(found["inc"], self.ledger.slots()[slot]["inc"])
+        self.tallyd("verify", "--store-only", "--store", self.store)
         self.check_all()
 
     def test_what_is_there_is_not_overwritten(self):
@@ -273,7 +321,7 @@ class Kept(BackupCase):
         self.write("tallyd.yaml", CONFIG + b"jobs: {weeks: true}\n")
         self.count("a.log")
         self.roll_up()
-        backup = self.pause("backup", "copy", lambda: self.ledger().get("backups"))
+        backup = self.pause("backup", "copy", self.has_noted)
         self.count("b.log")
         self.roll_up()
         self.go_on(backup)

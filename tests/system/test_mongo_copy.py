@@ -100,7 +100,7 @@ class Killed(CopyCase):
         for share in 1, 2:
             self.anew()
             self.copy(FILE, self.store, env=dying_at("copy.marked"), status=KILLED)
-            number = self.base.ledger.find_one()["writers"]["w0"]["inc"] + 1
+            number = self.ledger.slots()["w0"]["inc"] + 1
             for name, documents in late.items():
                 if documents[::share]:
                     self.base[name].insert_many([{**one, "applied": {"w0": Int64(number)}} for one in documents[::share]])
@@ -113,9 +113,9 @@ class Later(CopyCase):
     def test_a_database_of_a_later_version(self):
         """It says which version it needs."""
         self.count(self.store)
-        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"v": 5}})
+        self.ledger.change({"$set": {"v": 6}})
         for needs in "the later version that wrote it", "tallyd 0.7.1 or later":
-            words = f"has format 5, this tallyd knows 1 to 4: use {needs}"
+            words = f"has format 6, this tallyd knows 1 to 5: use {needs}"
             for arguments in (["query", "all"], ["import", "-c", "tallyd.yaml", "a.log"], ["admin", "backup", "copy"],
                               ["verify", "--store-only"], ["job", "list"]):
                 self.tallyd(*arguments, "--store", self.store, status=EX_DATAERR)
@@ -123,7 +123,7 @@ class Later(CopyCase):
             for stores in (self.store, BACK), (FILE, self.store):
                 self.copy(*stores, status=EX_DATAERR)
                 self.assertIn(words, self.err)
-            self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"needs": "0.7.1"}})
+            self.ledger.change({"$set": {"needs": "0.7.1"}})
         self.assertFalse(os.path.exists(self.path("copy")))
 
 
@@ -169,9 +169,9 @@ class Refused(CopyCase):
         copy = self.start("admin", "copy", FILE, self.store)
         self.wait_until(lambda: self.base.reports.find_one() is not None)
         copy.send_signal(signal.SIGSTOP)
-        if copy.poll() is None and "restoring" in self.base.ledger.find_one():
+        if copy.poll() is None and "restoring" in self.ledger.read():
             self.copy(FILE, self.store, status=EX_TEMPFAIL)
-            self.base.ledger.update_one({"_id": "ledger"}, {"$unset": {"writers.w0.lease": "", "writers.w0.pid": ""}})
+            self.ledger.change({"$unset": {"writers.w0.lease": "", "writers.w0.pid": ""}})
             self.copy(FILE, self.store)
             copy.send_signal(signal.SIGCONT)
             _, err = copy.communicate(timeout=TIMEOUT_S)

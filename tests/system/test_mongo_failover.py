@@ -128,10 +128,10 @@ class Failover(MongoCase, DaemonCase):
         """A member that does not know yet that it is no primary any more has an older ledger. A commit loses its reply, so the
         daemon has to find out whether it happened."""
         self.count_on()
-        old = self.base.ledger.find_one({"_id": "ledger"})
+        old = self.ledger.copy()["ledger"]
         for _ in range(3):
             self.count_on()
-        stale = {"cursor": {"firstBatch": [old], "id": bson.Int64(0), "ns": f"{self.name}.ledger"}, "ok": 1.0}
+        stale = {"cursor": {"firstBatch": old, "id": bson.Int64(0), "ns": f"{self.name}.ledger"}, "ok": 1.0}
         self.wants["find", "ledger"] = lambda _, request: proxy.replied(request, bson.encode(stale))
         for _ in range(4):
             def lose(request):

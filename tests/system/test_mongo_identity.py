@@ -38,13 +38,7 @@ class Identity(MongoCase, DaemonCase):
         self.wait_for(self.nexts, lambda found: found.get("a.log") == len(self.lines))
 
     def wait_until_done(self):
-        self.wait_for(self.ledger, lambda found: "open" not in found["writers"]["w0"])
-
-    def ledger(self):
-        return self.base.ledger.find_one({"_id": "ledger"})
-
-    def set_back(self, ledger):
-        self.base.ledger.replace_one({"_id": "ledger"}, ledger, upsert=True)
+        self.wait_for(self.ledger.slots, lambda found: "open" not in found["w0"])
 
     def copy(self):
         return {name: list(self.base[name].find()) for name in self.base.list_collection_names()}
@@ -119,12 +113,12 @@ class PutBack(Identity):
                 self.count_on()
                 self.wait_until_done()
                 if update:
-                    self.base.ledger.update_one({"_id": "ledger"}, update)
+                    self.ledger.change(update)
                 else:
-                    self.base.ledger.delete_one({})
+                    self.ledger.drop()
                 self.add()
                 self.check_refused(reason)
-                self.base.ledger.update_one({"_id": "ledger"}, {"$unset": {"writers.w0.open": 1}})
+                self.ledger.change({"$unset": {"writers.w0.open": 1}})
 
 
 class Ahead(Identity):
@@ -134,10 +128,10 @@ class Ahead(Identity):
         self.add()
         self.write("a.log", self.lines)
         self.count("a.log")
-        ledger = self.ledger()
+        ledger = self.ledger.copy()
         self.add()
         self.count("a.log")
-        self.set_back(ledger)
+        self.ledger.put_back(ledger)
         self.add()
         self.check_ahead()
 
@@ -146,19 +140,20 @@ class Ahead(Identity):
         self.add()
         self.write("a.log", self.lines)
         self.count("a.log")
-        ledger = self.ledger()
+        ledger = self.ledger.copy()
         self.add()
         self.count("a.log")
-        lost = self.ledger()["writers"]["w0"]["seq"]
-        w0 = ledger["writers"]["w0"]
-        w0 |= {"lease": datetime.datetime.utcnow() + datetime.timedelta(minutes=30), "host": "another"}  # it lives
-        self.set_back(ledger)
+        lost = self.ledger.slots()["w0"]["seq"]
+        alive = {"writers.w0.lease": datetime.datetime.utcnow() + datetime.timedelta(minutes=30), "writers.w0.host": "another"}
+        self.ledger.put_back(ledger)
+        last = self.ledger.slots()["w0"]["seq"]
+        self.ledger.change({"$set": alive})
         self.add()
         self.check_ahead()
         with self.subTest("which has been taken anew since"):
-            w0["gap"] = {"after": w0["seq"], "before": Int64(lost + 2)}
-            w0["seq"] = Int64(lost + 2)
-            self.set_back(ledger)
+            self.ledger.put_back(ledger)
+            self.ledger.change({"$set": {**alive, "writers.w0.gap": {"after": last, "before": Int64(lost + 2)},
+                                         "writers.w0.seq": Int64(lost + 2)}})
             self.check_ahead()
 
     def test_after_a_failover(self):
@@ -166,9 +161,9 @@ class Ahead(Identity):
         self.write("a.log", b"")
         self.follow()
         self.count_on()
-        ledger = self.ledger()
+        ledger = self.ledger.copy()
         self.count_on()
-        self.set_back(ledger)
+        self.ledger.put_back(ledger)
         self.add()
         self.check_refused("the last batch of slot w0 was ")
         self.check_ahead()
@@ -177,31 +172,32 @@ class Ahead(Identity):
         self.add()
         self.write("a.log", self.lines)
         self.count("a.log")
-        before = self.ledger()
+        before = self.ledger.copy()
+        last = self.ledger.slots()["w0"]["seq"]
         self.add()
         self.count("a.log")
-        lost = self.ledger()["writers"]["w0"]
-        self.set_back(before)
+        lost = self.ledger.slots()["w0"]
+        self.ledger.put_back(before)
         self.write("b.log", log(self.dice, 40))
         self.base["pages.day"].delete_many({})
         for name in self.base.list_collection_names():
-            self.base[name].update_many({"applied.w0": lost["seq"]}, {"$set": {"applied.w0": before["writers"]["w0"]["seq"]}})
+            self.base[name].update_many({"applied.w0": lost["seq"]}, {"$set": {"applied.w0": last}})
         self.count("b.log")
-        now = self.ledger()["writers"]["w0"]
+        now = self.ledger.slots()["w0"]
         self.assertGreater(now["inc"], lost["inc"])
         self.assertGreater(now["seq"], lost["seq"])
-        self.assertEqual({"after": before["writers"]["w0"]["seq"], "before": now["seq"]}, now["gap"])
+        self.assertEqual({"after": last, "before": now["seq"]}, now["gap"])
 
     def test_one_from_before_there_were_identities(self):
         self.add()
         self.write("a.log", self.lines)
         self.count("a.log")
-        self.base.ledger.update_one({"_id": "ledger"}, {"$unset": {"identity": 1, "epoch": 1}})
+        self.ledger.change({"$unset": {"identity": 1, "epoch": 1}})
         self.add()
         self.finish("a.log")
         self.check(self.lines, files=["a.log"])
-        self.assertRegex(self.ledger()["identity"], "^[0-9a-f]{32}$")
-        self.assertGreater(self.ledger()["epoch"], 0)
+        self.assertRegex(self.ledger.read()["identity"], "^[0-9a-f]{32}$")
+        self.assertGreater(self.ledger.read()["epoch"], 0)
 
 
 class Damaged(Identity):

@@ -53,7 +53,7 @@ class MongoKafka(MongoKafkaCase):
     def test_killed_anywhere(self):
         for _ in range(ROUNDS):
             self.send(self.dice.choice([20, 300]))
-            self.run_daemon(failpoint=draw_death(self.dice, failpoints("mongo.", "ingest.", "offsets."), 4), consuming=False)
+            self.run_daemon(failpoint=draw_death(self.dice, failpoints("mongo.", "slot.", "claim.", "ingest.", "offsets."), 4), consuming=False)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 for _ in range(5):
                     self.send(self.dice.choice([1, 200]))

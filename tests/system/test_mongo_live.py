@@ -287,21 +287,21 @@ class Moments(LiveCase):
     def test_sums_that_lack_a_batch_of_a_document(self):
         """A batch is open, and the period's document lacks it: the page that nobody read has more than the sums leave."""
         known, unknown, other = self.colliding()
-        top, ledger = self.base["pages.top"], self.base["ledger"]
+        top = self.base["pages.top"]
         for counts in {known: 100, other: 50}, {unknown: 60}:
             self.count_events([Event(self.begun, "GET", path, 7) for path, count in counts.items() for _ in range(count)])
             if unknown not in counts:
                 self.rank("--now")
         expected = ["path,value", f"{known},100", f"{unknown},60"]
         self.assertEqual(expected, self.read_rows("--top", "2")[0].split())
-        before, seq = top.find_one(self.document("day")), ledger.find_one({"_id": "ledger"})["writers"]["w0"]["seq"]
+        before, seq = top.find_one(self.document("day")), self.ledger.slots()["w0"]["seq"]
         self.count_events([Event(self.begun, "GET", known, 7)] * 50)
         expected[1] = f"{known},150"
         self.assertEqual(expected, self.read_rows("--top", "2")[0].split())
         top.replace_one(self.document("day"), before)
-        writer = ledger.find_one({"_id": "ledger"})["writers"]["w0"]
+        writer = self.ledger.slots()["w0"]
         self.assertGreater(writer["seq"], seq)
-        ledger.update_one({"_id": "ledger"}, {"$set": {"writers.w0.open": {"seq": writer["seq"], "inc": writer["inc"], "prev": seq}}})
+        self.ledger.change({"$set": {"writers.w0.open": {"seq": writer["seq"], "inc": writer["inc"], "prev": seq}}})
         self.assertEqual(expected, self.read_rows("--top", "2")[0].split())
 
     def test_documents_with_batches_of_other_periods(self):

@@ -49,8 +49,7 @@ class Newest(MongoCase):
         return found
 
     def sources(self):
-        ledger = self.base.ledger.find_one({"_id": "ledger"})
-        known = [*ledger["partitions"].values(), *self.base.past.find()]
+        known = [*self.ledger.partitions().values(), *self.base.past.find()]
         return {os.path.basename(one["label"]): one["source"] for one in known}
 
     def check(self, logs):

@@ -215,17 +215,17 @@ class Left(Passing):
     def damage(self, slot):
         """Open since long ago, and its log is gone."""
         opened = {"seq": 1, "inc": 1, "bytes": 1000, "ranges": [{"partition": "gone/0", "from": 0, "to": 1}]}
-        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {f"writers.{slot}": {
+        self.ledger.change({"$set": {f"writers.{slot}": {
             "inc": 1, "seq": 1, "lease": datetime.datetime(2020, 1, 1), "host": "", "pid": 0, "open": opened}}})
 
     def test_a_damaged_one_stops_only_who_needs_it(self):
         """A daemon warns of it, and finishes the next one."""
         self.write("tallyd.yaml", (FOLLOWING % (REPORTS, self.server.port, self.name, SHORT)).encode())
         self.follow()
-        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"writers.w1": {"inc": 1, "lease": datetime.datetime(2100, 1, 1)}}})
+        self.ledger.change({"$set": {"writers.w1": {"inc": 1, "lease": datetime.datetime(2100, 1, 1)}}})
         other = self.leave()
         self.damage("w1")
-        self.wait_for(lambda: self.base.ledger.find_one()["writers"]["w2"], lambda found: "open" not in found)
+        self.wait_for(self.ledger.slots, lambda found: "open" not in found["w2"])
         said = self.wait_for_log("event=batch_left_open writer=w1 error=(.*)").group(1)
         self.assertIn("of the log of a batch of w1, 0 bytes are left", said)
         self.write("c.log", another := log(self.dice, 20))
@@ -255,7 +255,7 @@ class Left(Passing):
 
         def answer(piece):
             command = command_of(piece)
-            if command.get("update") != "ledger" or b".open.seq" not in piece or "$unset" in command["updates"][0]["u"]:
+            if command.get("update") != "ledger" or b"open.seq" not in piece or "$unset" in command["updates"][0]["u"]:
                 return None
             refused.append(command)
             return proxy.replied(piece, bson.encode({"ok": 1.0, "n": 1, "nModified": 0, "writeConcernError": NOT_MET}))

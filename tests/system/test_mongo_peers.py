@@ -43,11 +43,9 @@ class Peers(MongoKafkaCase):
 
     def make_silent(self, daemon):
         """As if its machine had slept for longer than a lease."""
-        writers = self.base.ledger.find_one({"_id": "ledger"})["writers"]
-        slot, = [name for name, writer in writers.items() if writer["pid"] == daemon.pid]
+        slot, = [name for name, writer in self.ledger.slots().items() if writer["pid"] == daemon.pid]
         long_ago = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(minutes=2)
-        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {f"writers.{slot}.lease": long_ago,
-                                                                 f"writers.{slot}.host": "another boot"}})
+        self.ledger.change({"$set": {f"writers.{slot}.lease": long_ago, f"writers.{slot}.host": "another boot"}})
 
     def ends(self, daemon, *texts):
         self.assertEqual(EX_CONFIG, daemon.wait(TIMEOUT_S))

@@ -74,8 +74,7 @@ class Preallocation(MongoCase, DaemonCase):
 
     def verify_beside(self):
         """Beside the daemon, which is at rest after a while."""
-        self.wait_for(lambda: ["open" in slot for slot in self.base.ledger.find_one()["writers"].values()],
-                      lambda found: not any(found))
+        self.wait_for(self.ledger.open_batches, lambda found: not found)
         self.check(self.log, files=["a.log"])
 
     # ---- when

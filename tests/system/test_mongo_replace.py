@@ -115,8 +115,7 @@ class Replace(MongoCase):
 
     def let_leases_end(self):
         """As if a minute had passed since the last one was killed."""
-        ledger = self.base.ledger.find_one()
-        self.base.ledger.update_one({"_id": "ledger"}, {"$unset": {f"writers.{slot}.lease": "" for slot in ledger["writers"]}})
+        self.ledger.change({"$unset": {f"writers.{slot}.lease": "" for slot in self.ledger.slots()}})
 
     def asking(self, do):
         """What is answered meanwhile; None: that the report was dropped."""
@@ -238,7 +237,7 @@ class Replace(MongoCase):
 
         def come():
             while not ended.is_set():
-                self.base.ledger.update_one({"_id": "ledger"}, {"$inc": {"writers.w5.inc": Int64(1)}})
+                self.ledger.change({"$inc": {"writers.w5.inc": Int64(1)}})
 
         writer = threading.Thread(target=come)
         writer.start()
@@ -267,8 +266,8 @@ class Replace(MongoCase):
     def test_hidden_one_is_forgotten_and_its_batch_is_recovered_later(self):
         now = self.begin_range()
         self.take(*self.times, status=-9, env=dying_at("mongo.committed:2"))
-        slot = next(slot for slot, writer in self.base.ledger.find_one()["writers"].items() if "open" in writer)
-        self.base.ledger.update_one({"_id": "ledger"}, {"$set": {f"writers.{slot}.host": "elsewhere"}})  # it may live
+        slot = next(iter(self.ledger.open_batches()))
+        self.ledger.change({"$set": {f"writers.{slot}.host": "elsewhere"}})  # it may live
         self.tallied("forget", "--yes", "errors~2", config="wrong.yaml")
         self.let_leases_end()
         self.take(*self.times)
@@ -293,7 +292,7 @@ class Replace(MongoCase):
         now = self.begin_range()
         self.take(*self.times, env={**os.environ, "LD_PRELOAD": preload("hurry"), "HURRY": "100"})
         self.assertEqual(now, self.found_hours())
-        self.assertFalse([slot for slot, writer in self.base.ledger.find_one()["writers"].items() if writer["lease"].timestamp() > 0])
+        self.assertFalse([slot for slot, writer in self.ledger.slots().items() if writer["lease"].timestamp() > 0])
         self.tallied("verify", "--store-only", config="taken.yaml")
 
     def test_writers_do_not_mind_what_a_killed_one_left(self):

@@ -229,7 +229,7 @@ class Rollup(RollupCase):
         environment = dying_at("mongo.committed")
         self.end(self.begin("a.log", env=environment), KILLED)
         ahead = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=365)
-        self.base.ledger.update_one({}, {"$set": {"writers.w0.lease": ahead, "writers.w0.host": "another"}})
+        self.ledger.change({"$set": {"writers.w0.lease": ahead, "writers.w0.host": "another"}})
         self.base.jobs.update_many({}, {"$set": {"fence": 7, "until": ahead, "owner": "another 42"}})
         self.write("b.log", b"")
         self.count("b.log")  # whoever comes finishes what is open

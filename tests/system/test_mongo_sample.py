@@ -25,7 +25,7 @@ class Sample(MongoCase):
         self.write("tallyd.yaml", SAMPLED)
 
     def check_drawn(self, lines):
-        (source,) = [one["source"] for one in self.base.ledger.find_one({"_id": "ledger"})["partitions"].values()]
+        (source,) = [one["source"] for one in self.ledger.partitions().values()]
         expected = {report: recount(drawn_lines(source, lines, one_in)) for report, one_in in ONE_IN.items()}
         for (report, kind, bucket), _, stored in self.compared({}):
             one_in, (_, of_path) = ONE_IN.get(report, 1), mongocase.DIMENSIONS[report]

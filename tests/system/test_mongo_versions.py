@@ -6,11 +6,12 @@ import os
 import re
 import tarfile
 
-from harness import EX_CONFIG
-from mongocase import MongoCase, main, proxy
+from harness import EX_CONFIG, dice, dying_at
+from mongocase import CONFIG, LINES_A_BATCH, MongoCase, log, main, proxy
+from test_mongo_identity import KILLED
 from test_versions import COUNTED, GOLDEN, SPAN, Versions
 
-FORMATS = (1, 2, 4)
+FORMATS = (1, 2, 4, 5)
 # Reports of numbers with fractions, as mongodb-2-millionths has them of the first 300 lines of LOADS.
 MILLIONTHS = b"""\
 reports:
@@ -46,7 +47,7 @@ class Databases(Versions, MongoCase):
             self.write("a.log", b"".join(self.lines[:COUNTED]))
             self.check(store, COUNTED)
             self.count_on(store)
-        self.assertEqual(FORMATS[-1], self.base.ledger.find_one()["v"])
+        self.assertEqual(FORMATS[-1], self.ledger.read()["v"])
 
     def test_key_of_ids_is_noted(self):
         """Earlier versions stored no fingerprint of derive.key."""
@@ -69,6 +70,24 @@ class Databases(Versions, MongoCase):
         count("fedcba9876543210", status=EX_CONFIG)
         self.assertIn("generation: 2", self.err)
         self.tallyd("verify", "-c", "tallyd.yaml", "--store", self.store, "--store-only")
+
+    def test_format_4_with_an_open_batch(self):
+        """It was committed in the ledger, by a version that knew no seats: the first writer finishes it."""
+        draws = dice()
+        logs = [log(draws, 3 * LINES_A_BATCH) for _ in range(2)]
+        self.write("tallyd.yaml", CONFIG)
+        for name, lines in zip(("a.log", "b.log"), logs):
+            self.write(name, lines)
+        self.count("b.log")
+        self.end(self.begin("a.log", env=dying_at("mongo.committed:2")), KILLED)
+        self.ledger.make_format_4()
+        opened, = self.ledger.open_batches().values()
+        self.assertEqual(0, self.base["pages.day"].count_documents({"applied.w0": opened["seq"]}))
+        for name in "b.log", "a.log":
+            self.count(name)
+            self.check_at_rest()
+        self.assertEqual(FORMATS[-1], self.ledger.read()["v"])
+        MongoCase.check(self, *logs, files=["a.log", "b.log"])
 
     # ---- numbers with fractions, which were millionths before format 4
 
@@ -96,12 +115,12 @@ class Databases(Versions, MongoCase):
         self.write("tallyd.yaml", b"reports: {site: {}}\n")
         self.write("b.log", LOADS[0])
         self.count("--decode", "metric", "b.log")
-        self.base.ledger.update_one({}, {"$set": {"v": 2}})
+        self.ledger.change({"$set": {"v": 2}})
         formats = []
 
         def note(piece):
             if b"update\0\x08\0\0\0reports\0" in piece:
-                formats.append(self.base.ledger.find_one()["v"])
+                formats.append(self.ledger.read()["v"])
 
         self.write("tallyd.yaml", MILLIONTHS)
         self.write("a.log", b"".join(LOADS[:10]))

@@ -7,11 +7,11 @@
 #include "store/mongo/catalog/validator.h"
 #include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/ledger/copies.h"
-#include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/raw/place.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
+#include "store/mongo/writer/begin.h"
 
 #include <inttypes.h>
 

@@ -1,9 +1,9 @@
 /* Copies a database beside its writers: mongo/admin/copy.h says why the copy is whole.
  *
- * Order : 1. the backup is noted in the ledger, so that logs stay; 2. documents, each as it is at its moment;
- *         3. the ledger; 4. the logs of all batches committed in between; 5. what must not be older than the
- *         ledger: the reports with their expiry watermarks, and raw events, which are inserted before their
- *         batch is committed.
+ * Order : 1. the backup is noted in the ledger, so that logs stay, and then seats are read; 2. documents,
+ *         each as it is at its moment; 3. the ledger and its seats, in one picture; 4. the logs of all
+ *         batches committed in between; 5. what must not be older than the ledger: the reports with their
+ *         expiry watermarks, and raw events, which are inserted before their batch is committed.
  * Pages : documents are read in order of `_id`, some at a time; each request continues behind the last one. A
  *         cursor in the order of the disk may miss a document that moves while it is updated.
  */
@@ -48,8 +48,8 @@ struct backing {
     int64_t kept_ms;             /* when the note in the ledger was renewed last, monotonic */
     int64_t base[MONGO_SLOTS];   /* by slot, the first batch that documents may lack */
     int64_t before[MONGO_SLOTS]; /* the batch before `base`, or NUMBER_NONE */
-    bson_t ledger;               /* the ledger after the documents were copied */
-    bool is_late;                /* collections that must be copied after the ledger are being copied */
+    bson_t ledger; /* the ledger after the documents were copied, with all positions and slots as of seats */
+    bool is_late;  /* collections that must be copied after the ledger are being copied */
     struct mongo_dump_file file; /* the file that is being written */
     struct text last;            /* `_id` of the last document copied */
     size_t page;                 /* documents in the last reply */
@@ -379,18 +379,105 @@ static bool copy_logs(struct backing *g)
 
 /* ---- all of it */
 
-/* Writes the ledger with `restoring`: daemons refuse such a database until it is restored properly. */
+/* Writes the seat of a slot, if it has one. The picture has its positions, and its open batch is among the
+ * logs. */
+static bool copy_seat(struct backing *g, const char *slot, const bson_t *members)
+{
+    bson_t seat, copy = BSON_INITIALIZER;
+    if (!mongo_find_document(members, "seat", &seat))
+        return true;
+    BSON_APPEND_UTF8(&copy, "_id", slot);
+    bson_copy_to_excluding_noinit(&seat, &copy, "open", "partitions", NULL);
+    bool good = mongo_dump_put(&g->file, &copy, g->e);
+    bson_destroy(&copy);
+    return good;
+}
+
+/* Adds what the ledger itself has of a slot, without its seat. */
+static void add_slot(const char *slot, const bson_t *members, bson_t *writers)
+{
+    bson_t own;
+    bson_iter_t seq;
+    BSON_APPEND_DOCUMENT_BEGIN(writers, slot, &own);
+    bson_copy_to_excluding_noinit(members, &own, "seq", "home_seq", "seat", "open", NULL);
+    if (bson_iter_init_find(&seq, members, "home_seq") && bson_iter_as_int64(&seq) > 0)
+        bson_append_iter(&own, "seq", -1, &seq);
+    bson_append_document_end(writers, &own);
+}
+
+/* A position is in the ledger alone: no seat may have another one. */
+static void add_partition(const char *key, const bson_t *members, bson_t *partitions)
+{
+    bson_t own;
+    BSON_APPEND_DOCUMENT_BEGIN(partitions, key, &own);
+    bson_copy_to_excluding_noinit(members, &own, "from", NULL);
+    bson_append_document_end(partitions, &own);
+}
+
+static void add_each(const bson_t *from, const char *name, bson_t *to,
+                     void (*add)(const char *name, const bson_t *members, bson_t *to))
+{
+    bson_iter_t all, at;
+    bson_t list, members;
+    BSON_APPEND_DOCUMENT_BEGIN(to, name, &list);
+    if (bson_iter_init_find(&all, from, name) && bson_iter_recurse(&all, &at)) {
+        while (bson_iter_next(&at)) {
+            if (mongo_take_document(&at, &members))
+                add(bson_iter_key(&at), &members, &list);
+        }
+    }
+    bson_append_document_end(to, &list);
+}
+
+static bool copy_seats(struct backing *g)
+{
+    bson_iter_t all, at;
+    bson_t members;
+    bool good = true;
+    if (!bson_iter_init_find(&all, &g->ledger, "writers") || !bson_iter_recurse(&all, &at))
+        return true;
+    while (good && bson_iter_next(&at))
+        good = !mongo_take_document(&at, &members) || copy_seat(g, bson_iter_key(&at), &members);
+    return good;
+}
+
+/* Writes the seats, and then the ledger with `restoring`: daemons refuse such a database until it is restored
+ * properly. */
 static bool copy_ledger(struct backing *g)
 {
     struct mongo_place place = {.collection = MONGO_LEDGER};
     bson_t ledger = BSON_INITIALIZER;
     memcpy(place.database, g->dump.database, sizeof place.database);
-    bson_copy_to_excluding_noinit(&g->ledger, &ledger, "backups", NULL);
+    bson_copy_to_excluding_noinit(&g->ledger, &ledger, "backups", "writers", "partitions", NULL);
+    add_each(&g->ledger, "writers", &ledger, add_slot);
+    add_each(&g->ledger, "partitions", &ledger, add_partition);
     BCON_APPEND(&ledger, "restoring", "{", "since", BCON_DATE_TIME(clock_wall_ms(g->m->store.clock)), "}");
-    bool good =
-        mongo_dump_create(&g->dump, &place, &g->file, g->e) && mongo_dump_put(&g->file, &ledger, g->e);
+    bool good = mongo_dump_create(&g->dump, &place, &g->file, g->e) && copy_seats(g) &&
+                mongo_dump_put(&g->file, &ledger, g->e);
     bson_destroy(&ledger);
     return mongo_dump_end(&g->dump, &g->file, good, g->e);
+}
+
+/* Each batch before these is in all documents that are read from now on. */
+static bool read_bases(struct backing *g)
+{
+    bson_t ledger;
+    bool good = mongo_read_ledger(g->m, &ledger, g->e);
+    note_bases(g, &ledger);
+    bson_destroy(&ledger);
+    return good;
+}
+
+/* Reads the ledger and the seats, if the note is still there. */
+static bool take_picture(struct backing *g)
+{
+    bson_t held;
+    bool good = hold(g, false, &held);
+    bson_destroy(&held);
+    if (!good)
+        return false;
+    bson_destroy(&g->ledger);
+    return mongo_read_picture(g->m, &g->ledger, g->e);
 }
 
 static bool copy_held(struct backing *g)
@@ -398,22 +485,15 @@ static bool copy_held(struct backing *g)
     bson_t ledger;
     bool may = mongo_read_ledger(g->m, &ledger, g->e) && mongo_check_format(g->m, &ledger, g->e);
     bson_destroy(&ledger);
-    if (!may)
-        return false;
-    may = hold(g, true, &ledger);
-    if (may)
-        note_bases(g, &ledger);
+    bson_init(&ledger);
+    may = may && hold(g, true, &ledger);
     bson_destroy(&ledger);
     if (!may)
         return false;
     failpoint(FAILPOINT_BACKUP_HELD);
-    bool good = mongo_each_owned(g->m, NULL, see_collection, g, g->e);
+    bool good = read_bases(g) && mongo_each_owned(g->m, NULL, see_collection, g, g->e);
     failpoint(FAILPOINT_BACKUP_COPIED);
-    bson_destroy(&g->ledger);
-    if (good)
-        good = hold(g, false, &g->ledger) && copy_logs(g);
-    else
-        bson_init(&g->ledger);
+    good = good && take_picture(g) && copy_logs(g);
     const struct err failure = good ? (struct err){0} : *g->e;
     bool released = release(g, &g->ledger); /* also if the backup failed */
     if (!good)

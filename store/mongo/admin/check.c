@@ -11,6 +11,7 @@
 
 #include "base/civil.h"
 #include "base/mem.h"
+#include "store/mongo/admin/check_seats.h"
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/version_stamps.h"
@@ -45,8 +46,8 @@ struct checking {
     struct mongo_store *m;
     check_fn *problem;
     void *context;
-    bson_t before; /* the ledger before the documents were read */
-    struct gap gaps[MONGO_SLOTS];
+    bson_t before;                   /* the ledger before the documents were read */
+    struct gap gaps[MONGO_SLOTS][2]; /* in the ledger itself, and in the seat */
     struct text key, id;
     const struct mongo_collection *collection;
     struct seen *seen;        /* that of the current collection */
@@ -81,6 +82,11 @@ static const char *id_of(const bson_t *document)
     return id[0] != '\0' ? id : "(no text)";
 }
 
+static bool is_in_gap(const struct gap gaps[2], int64_t seq)
+{
+    return (seq > gaps[0].after && seq < gaps[0].before) || (seq > gaps[1].after && seq < gaps[1].before);
+}
+
 static void note_applied(struct checking *g, const char *key, int64_t seq, const char *id)
 {
     struct seen *seen = g->seen;
@@ -89,7 +95,7 @@ static void note_applied(struct checking *g, const char *key, int64_t seq, const
         seen->fence = seq > seen->fence ? seq : seen->fence;
     if (slot == MONGO_SLOTS)
         return;
-    if (seq > g->gaps[slot].after && seq < g->gaps[slot].before && seen->lost[slot]++ == 0)
+    if (is_in_gap(g->gaps[slot], seq) && seen->lost[slot]++ == 0)
         snprintf(seen->lost_ids[slot], sizeof seen->lost_ids[slot], "%s", id);
     if (seq <= seen->seq[slot])
         return;
@@ -246,7 +252,7 @@ static bool check_log(struct checking *g, const struct mongo_open *o, struct err
     struct text packed = {0};
     struct mongo_open now;
     struct err why;
-    bool good = mongo_read_log(g->m, o, &packed, e) && mongo_read_open(g->m, o->slot, &now, e);
+    bool good = mongo_read_log(g->m, o, &packed, e) && mongo_read_open(g->m, o, &now, e);
     bool is_whole = (int64_t)packed.len == o->bytes;
     if (good && now.seq == o->seq && !is_whole)
         tell(g,
@@ -293,19 +299,27 @@ static bool check_ledger(struct checking *g, const bson_t *ledger, struct err *e
     return true;
 }
 
+/* Numbers between the last batch of a slot and the first one of its writer, at the place where the writer
+ * counts: in the ledger itself, or in the seat. */
+static struct gap read_gap(const struct checking *g, int slot, bool is_home)
+{
+    char after[64], before[64], seq[64];
+    const char *place = is_home ? "" : "seat.";
+    snprintf(after, sizeof after, "writers.w%d.%sgap.after", slot, place);
+    snprintf(before, sizeof before, "writers.w%d.%sgap.before", slot, place);
+    snprintf(seq, sizeof seq, "writers.w%d.%sseq", slot, is_home ? "home_" : "seat.");
+    struct gap gap = {mongo_number_at(&g->before, after, 0), mongo_number_at(&g->before, before, 0)};
+    const int64_t last = mongo_number_at(&g->before, seq, 0);
+    if (last > gap.after && last < gap.before) /* an older version has used the number */
+        gap.before = gap.after;
+    return gap;
+}
+
 static void read_gaps(struct checking *g)
 {
     for (int slot = 0; slot < MONGO_SLOTS; slot++) {
-        char path[64];
-        snprintf(path, sizeof path, "writers.w%d.gap.after", slot);
-        g->gaps[slot].after = mongo_number_at(&g->before, path, 0);
-        snprintf(path, sizeof path, "writers.w%d.gap.before", slot);
-        g->gaps[slot].before = mongo_number_at(&g->before, path, 0);
-        snprintf(path, sizeof path, "w%d", slot);
-        int64_t seq = mongo_seq_of(&g->before, path);
-        /* an older version has used the number */
-        if (seq > g->gaps[slot].after && seq < g->gaps[slot].before)
-            g->gaps[slot].before = g->gaps[slot].after;
+        g->gaps[slot][0] = read_gap(g, slot, true);
+        g->gaps[slot][1] = read_gap(g, slot, false);
     }
 }
 
@@ -316,7 +330,8 @@ static bool check_all(struct checking *g, struct err *e)
         mongo_find_weeks(g->m, &g->m->with_weeks, e) && mongo_each_collection(g->m, see_collection, g, e);
     if (good) {
         bson_destroy(&after);
-        good = mongo_read_ledger(g->m, &after, e) && check_ledger(g, &after, e);
+        good = mongo_read_ledger(g->m, &after, e) && check_ledger(g, &after, e) &&
+               mongo_check_seats(g->m, g->problem, g->context, e);
     }
     for (size_t i = 0; good && i < g->count; i++) {
         check_lost(g, i);

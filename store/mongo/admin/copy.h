@@ -2,9 +2,9 @@
  * writers (mongo/ledger/copies.h).
  *
  * Why a backup beside writers is whole (docs/LEDGER.md, "Backup"): documents are copied one after the other,
- * each as it is at its moment; then the ledger; and with it the log of every batch that was committed since
- * the first document was copied. Restore applies these logs under their guards, as a recovery does. So each
- * document gets all batches that the ledger has, whenever it was copied.
+ * each as it is at its moment; then the ledger and its seats, in one picture; and with them the log of every
+ * batch that was committed since the first document was copied. Restore applies these logs under their
+ * guards, as a recovery does. So each document gets all batches that the ledger has, whenever it was copied.
  *
  *   ledger    { …, backups: { ID: { until: ISODate(…), owner: "host 4711" } } }   while backups go on
  *             { …, noted: 3 }                           backups that ever began
@@ -12,6 +12,7 @@
  *             { …, restoring: { …, copy: true } }       while `tallyd admin copy` fills it: admin/fill.h
  *   batches   { _id: "w0/…", zstd, prev: 41 }           prev: the batch that the slot had committed before
  *
+ * Seats  : the copied ledger has all positions. A copied seat has the slot's numbers alone.
  * Past   : while a backup goes on, no position leaves the ledger (mongo/writer/retire.h). So the copy of the
  *          ledger or of `past` has each one.
  * Logs   : while a backup goes on, writers delete no logs; they ask before they do. At the end the backup

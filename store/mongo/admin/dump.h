@@ -3,6 +3,7 @@
  *
  *   DIR/DATABASE/COLLECTION.bson             documents, one behind the other
  *   DIR/DATABASE/COLLECTION.metadata.json    { options, indexes, collectionName, type }
+ *   DIR/DATABASE/ledger.bson                 the seats, and behind them the ledger with all positions
  *   DIR/tallyd-backup.json     { format, database, taken,
  *                                files: [ { database, collection, documents, bytes, xxh3 } ] }
  *
@@ -14,7 +15,7 @@
 #include "store/mongo/raw/place.h"
 
 #define MONGO_DUMP_NAME   "tallyd-backup.json"
-#define MONGO_DUMP_FORMAT 1
+#define MONGO_DUMP_FORMAT 2 /* 1: the ledger has no seats */
 
 struct mongo_dump_entry {
     struct mongo_place place;

@@ -1,6 +1,9 @@
 /* Restores a copy of a database (mongo/admin/copy.h): documents, then the logs of the batches that some of
  * them lack, and last the ledger, without which nobody counts.
  *
+ * Seats  : they know no epoch of the database. So after the mark, `inc` of each slot that has a seat is
+ *          raised, in the ledger and then in the seat: no earlier writer commits from then on. At the end
+ *          seats are replaced before the ledger, without positions: the ledger of a copy has all of them.
  * Retry  : an interrupted restore leaves `restoring` in the ledger, which keeps daemons off. Restore again,
  *          with --force.
  * Derived: years and weeks may be older than the months and days that they are made of. So all of them are
@@ -16,7 +19,9 @@
 #include "store/mongo/admin/dump.h"
 #include "store/mongo/job/merge.h"
 #include "store/mongo/ledger/ledger.h"
+#include "store/mongo/ledger/seat.h"
 #include "store/mongo/ledger/slots.h"
+#include "store/mongo/live/applied.h"
 #include "store/mongo/raw/place.h"
 #include "store/mongo/send/batches.h"
 #include "store/mongo/send/send.h"
@@ -46,10 +51,12 @@ struct restoring {
     struct loading loading;
     uint64_t documents, total;
     size_t batches;
-    bool was_marked;       /* `restoring` was there, of a restore that did not end */
-    int64_t epoch;         /* epoch of the ledger that is replaced */
-    int64_t rolled_up;     /* highest fence in documents of years and weeks */
-    struct mongo_open log; /* the batch whose log is being read; seq 0: none */
+    bool was_marked;            /* `restoring` was there, of a restore that did not end */
+    int64_t epoch;              /* epoch of the ledger: before the mark, then as the mark set it */
+    int64_t inc;                /* above each incarnation that the database had when it was marked */
+    int64_t seats[MONGO_SLOTS]; /* by slot, incarnation of its seat; 0: it has none */
+    int64_t rolled_up;          /* highest fence in documents of years and weeks */
+    struct mongo_open log;      /* the batch whose log is being read; seq 0: none */
     struct text packed;
     struct err *e;
 };
@@ -69,7 +76,7 @@ static bool check_target(struct restoring *r)
     bson_t ledger;
     if (!mongo_find_owned(r->m, &r->dump, found, r->e))
         return false;
-    bool good = mongo_read_ledger(r->m, &ledger, r->e);
+    bool good = mongo_read_home(r->m, &ledger, r->e);
     r->was_marked = good && bson_has_field(&ledger, "restoring");
     r->epoch = good ? mongo_number_at(&ledger, "epoch", 0) : 0;
     if (good && mongo_find_living(r->m, &ledger, living))
@@ -99,6 +106,43 @@ static bool refuse_newcomer(struct restoring *r, const bson_t *filter)
     return good;
 }
 
+/* Notes which slots have seats, and an incarnation above all of them. */
+static bool note_seats(struct restoring *r, const bson_t *ledger)
+{
+    struct mongo_seats seats;
+    bool good = mongo_read_seats(r->m->client, false, &seats, r->e);
+    r->inc = clock_wall_ms(r->m->store.clock);
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "writers.w%d.inc", i);
+        const int64_t inc = mongo_number_at(ledger, path, 0);
+        r->seats[i] = seats.has[i] ? mongo_number_at(&seats.list[i], "inc", 1) : 0;
+        const int64_t highest = inc > r->seats[i] ? inc : r->seats[i];
+        r->inc = r->inc > highest ? r->inc : highest + 1;
+    }
+    mongo_seats_fini(&seats);
+    return good;
+}
+
+/* The ledger's incarnation of a slot is never below that of its seat. */
+static bool raise_seats(struct restoring *r)
+{
+    bson_t least = BSON_INITIALIZER;
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "writers.w%d.inc", i);
+        if (r->seats[i] > 0)
+            BSON_APPEND_INT64(&least, path, r->inc);
+    }
+    bool good = bson_empty(&least) ||
+                (mongo_change(r->m->client, MONGO_LEDGER, BCON_NEW("_id", MONGO_LEDGER),
+                              BCON_NEW("$max", BCON_DOCUMENT(&least)), false, NULL, r->e) &&
+                 mongo_change_all(r->m->client, MONGO_LEDGER, BCON_NEW("_id", "{", "$ne", MONGO_LEDGER, "}"),
+                                  BCON_NEW("$max", "{", "inc", BCON_INT64(r->inc), "}"), NULL, r->e));
+    bson_destroy(&least);
+    return good;
+}
+
 /* From here on no slot can be taken. By the new epoch, earlier writers cannot write to the ledger any more,
  * such as one that slept. The lease shows a writer that took a slot meanwhile. */
 static bool mark_ledger(struct restoring *r)
@@ -106,14 +150,15 @@ static bool mark_ledger(struct restoring *r)
     char living[MONGO_SLOT_BYTES];
     bool matched;
     int64_t now_ms = clock_wall_ms(r->m->store.clock);
-    int64_t epoch = now_ms > r->epoch ? now_ms : r->epoch + 1;
+    r->epoch = now_ms > r->epoch ? now_ms : r->epoch + 1;
     bson_t ledger = BSON_INITIALIZER;
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
     bson_t *update = BCON_NEW("$set", "{", "restoring", "{", "since", BCON_DATE_TIME(now_ms), "}", "epoch",
-                              BCON_INT64(epoch), "}");
+                              BCON_INT64(r->epoch), "}");
     bool good = mongo_update_one(r->m->client, MONGO_LEDGER, filter, update, true, &matched, r->e) &&
-                mongo_read_ledger(r->m, &ledger, r->e);
+                mongo_read_home(r->m, &ledger, r->e);
     good = good && (!mongo_find_living(r->m, &ledger, living) || refuse_newcomer(r, filter));
+    good = good && note_seats(r, &ledger) && raise_seats(r);
     bson_destroy(&ledger);
     bson_destroy(update);
     bson_destroy(filter);
@@ -372,34 +417,79 @@ static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *ent
 
 /* ---- the ledger */
 
-/* Frees a slot: its batches are done, and its former writer cannot commit in it any more. */
-static void append_slot(bson_t *writers, const bson_iter_t *slot, int64_t now_ms)
+/* A later incarnation than those of the database and of the copy. */
+static int64_t fresh(const struct restoring *r, const bson_t *copied)
 {
-    bson_t to, from;
-    if (!mongo_take_document(slot, &from))
-        return;
-    const int64_t inc = mongo_number_at(&from, "inc", 0);
-    bson_append_document_begin(writers, bson_iter_key(slot), -1, &to);
-    bson_copy_to_excluding_noinit(&from, &to, "inc", "open", "lease", "host", "pid", "who", NULL);
-    BSON_APPEND_INT64(&to, "inc", inc < now_ms ? now_ms : inc + 1);
+    const int64_t inc = mongo_number_at(copied, "inc", 0), now_ms = clock_wall_ms(r->m->store.clock);
+    const int64_t last = inc > r->inc ? inc : r->inc;
+    return last < now_ms ? now_ms : last + 1;
+}
+
+/* `copied`: the seat in the copy; NULL: only the database that is replaced has it. */
+static bool put_seat(struct restoring *r, size_t slot, const bson_t *copied, struct err *e)
+{
+    static const bson_t none = BSON_INITIALIZER;
+    char name[MONGO_SLOT_BYTES];
+    bson_t seat = BSON_INITIALIZER;
+    snprintf(name, sizeof name, "w%zu", slot);
+    copied = copied != NULL ? copied : &none;
+    r->seats[slot] = fresh(r, copied);
+    bson_copy_to_excluding_noinit(copied, &seat, "inc", "open", "partitions", NULL);
+    BSON_APPEND_INT64(&seat, "inc", r->seats[slot]);
+    return mongo_change(r->m->client, MONGO_LEDGER, BCON_NEW("_id", BCON_UTF8(name)), &seat, true, NULL, e);
+}
+
+/* Frees a slot: its batches are done, and its former writer cannot commit in it any more. */
+static void append_slot(const struct restoring *r, const char *name, const bson_t *copied, bson_t *writers)
+{
+    const size_t slot = mongo_slot_number(name);
+    const int64_t inc = fresh(r, copied), seat = slot < MONGO_SLOTS ? r->seats[slot] : 0;
+    bson_t to;
+    BSON_APPEND_DOCUMENT_BEGIN(writers, name, &to);
+    bson_copy_to_excluding_noinit(copied, &to, "inc", "open", "lease", "host", "pid", "who", NULL);
+    BSON_APPEND_INT64(&to, "inc", inc > seat ? inc : seat);
     BSON_APPEND_DATE_TIME(&to, "lease", 0);
     bson_append_document_end(writers, &to);
+}
+
+static void append_slots(const struct restoring *r, const bson_t *copied, bson_t *writers)
+{
+    static const bson_t none = BSON_INITIALIZER;
+    bson_iter_t all, at;
+    if (bson_iter_init_find(&all, copied, "writers") && bson_iter_recurse(&all, &at)) {
+        bson_t slot;
+        while (bson_iter_next(&at)) {
+            if (mongo_take_document(&at, &slot))
+                append_slot(r, bson_iter_key(&at), &slot, writers);
+        }
+    }
+    for (size_t slot = 0; slot < MONGO_SLOTS; slot++) {
+        char name[MONGO_SLOT_BYTES];
+        snprintf(name, sizeof name, "w%zu", slot);
+        if (r->seats[slot] > 0 && !bson_has_field(writers, name))
+            append_slot(r, name, &none, writers);
+    }
+}
+
+/* Replaces the seat of a copy. The ledger itself comes after all of them. */
+static bool put_copied_seat(void *context, const bson_t *copied, struct err *e)
+{
+    const size_t slot = mongo_slot_number(mongo_text_at(copied, "_id"));
+    return slot == MONGO_SLOTS || put_seat(context, slot, copied, e);
 }
 
 static bool put_ledger(void *context, const bson_t *copied, struct err *e)
 {
     struct restoring *r = context;
     bson_t ledger = BSON_INITIALIZER, writers;
-    bson_iter_t it, slot;
     bool matched;
     int64_t now_ms = clock_wall_ms(r->m->store.clock);
+    if (strcmp(mongo_text_at(copied, "_id"), MONGO_LEDGER) != 0)
+        return true;
     bson_copy_to_excluding_noinit(copied, &ledger, "writers", "restoring", "backups", "epoch", NULL);
-    BSON_APPEND_INT64(&ledger, "epoch", now_ms);
+    BSON_APPEND_INT64(&ledger, "epoch", now_ms > r->epoch ? now_ms : r->epoch);
     BSON_APPEND_DOCUMENT_BEGIN(&ledger, "writers", &writers);
-    if (bson_iter_init_find(&it, copied, "writers") && bson_iter_recurse(&it, &slot)) {
-        while (bson_iter_next(&slot))
-            append_slot(&writers, &slot, now_ms);
-    }
+    append_slots(r, copied, &writers);
     bson_append_document_end(&ledger, &writers);
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
     bool good = mongo_update_one(r->m->client, MONGO_LEDGER, filter, &ledger, false, &matched, e) &&
@@ -409,6 +499,16 @@ static bool put_ledger(void *context, const bson_t *copied, struct err *e)
     bson_destroy(filter);
     bson_destroy(&ledger);
     return good;
+}
+
+static bool put_seats_and_ledger(struct restoring *r)
+{
+    const struct mongo_dump_entry *entry = mongo_dump_find(&r->dump, r->dump.database, MONGO_LEDGER);
+    bool good = true;
+    for (size_t slot = 0; good && slot < MONGO_SLOTS; slot++)
+        good = r->seats[slot] == 0 || put_seat(r, slot, NULL, r->e);
+    return good && mongo_dump_read(&r->dump, entry, put_copied_seat, r, r->e) &&
+           mongo_dump_read(&r->dump, entry, put_ledger, r, r->e);
 }
 
 /* ---- all of it */
@@ -438,8 +538,7 @@ static bool restore_all(struct restoring *r)
     bool good = put_reports(r);
     for (size_t i = 0; good && i < r->dump.count; i++)
         good = make_indexes(r, &r->dump.list[i]);
-    const struct mongo_dump_entry *ledger = mongo_dump_find(&r->dump, r->dump.database, MONGO_LEDGER);
-    return good && mongo_dump_read(&r->dump, ledger, put_ledger, r, r->e);
+    return good && put_seats_and_ledger(r);
 }
 
 bool mongo_restore(const struct backup *b, struct text *said, struct err *e)

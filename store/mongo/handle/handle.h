@@ -27,7 +27,7 @@
 #define MONGO_CLOCK_SLACK_MS HOUR_MS /* a lease further ahead comes from a clock that was ahead */
 #define MONGO_SLOT_BYTES     8
 #define MONGO_SCHEMA         1  /* of documents: their member `v` */
-#define MONGO_FORMAT         4  /* of the database: `v` of the ledger, as a writer raises it */
+#define MONGO_FORMAT         5  /* of the database: `v` of the ledger, as a writer raises it */
 #define MONGO_IDENTITY_BYTES 33 /* 128 bits in hex, and a zero byte */
 
 /* A partition whose events this handle may commit. */
@@ -37,6 +37,9 @@ struct mongo_partition {
     bool is_claimed; /* false: the members below are those of the last claim */
     int64_t epoch, next;
     int64_t claim;                  /* number of this writer's claim; it uses each number once */
+    bool is_first;                  /* no batch of this claim is committed in the seat yet */
+    bool is_settled;                /* the ledger says that no other seat has the position */
+    bool is_home;                   /* the claim brought the position into the ledger */
     int64_t fills;                  /* changes of its books by batches that backfill or take out */
     int64_t counted_in;             /* number of the last batch with a range of it; 0: none since the claim */
     bool is_new;                    /* nothing of it was ever counted */
@@ -54,6 +57,7 @@ struct mongo_found {
 /* A batch that is committed and not applied yet, of this slot or another's. */
 struct mongo_open {
     char slot[MONGO_SLOT_BYTES];
+    bool is_home;     /* it is open in the ledger itself, not in the slot's seat */
     int64_t inc, seq; /* incarnation and number; seq -1: no batch is open */
     int64_t prev;     /* the slot's batch before it; -1: `seq` is a fence, and higher numbers are as good */
     int64_t bytes;    /* size of its log, packed */
@@ -99,17 +103,20 @@ struct mongo_writer {
     int64_t since_ms;               /* when it was let in, wall clock: mongo/ledger/peers.h; 0: not yet */
     char slot[MONGO_SLOT_BYTES];    /* "": no slot yet, or it was lost */
     int64_t inc, committed, number; /* incarnation; number of the last committed batch; last number used */
-    int64_t fills_from;             /* first number of a copy (mongo/admin/fill.h); 0: it is no copy */
-    bool fills_again;               /* an earlier copy into the database was not finished */
-    int64_t before;                 /* number of the batch that was committed before the batch under way */
-    bool is_done;                   /* the ledger has no open batch of the slot */
-    int64_t applied_at_ms;          /* when the last batch was applied, by the monotonic clock */
-    int64_t kept_ms;                /* when the lease was renewed last, by the monotonic clock */
-    int64_t retired_ms;             /* when it last looked for files that have ended; 0: never */
-    size_t staying;                 /* files that had to stay in the ledger then */
-    int64_t claims;                 /* number of its last claim */
-    int64_t logs_deleted;           /* logs of batches before this number are deleted */
-    int batches_to_ask;             /* batches that mongo/writer/torn.c has yet to check */
+    int64_t home_seq, seat_seq;     /* last batches in the ledger itself, and in the seat; 0: none */
+    int64_t first;                  /* its first number; those between it and earlier ones are nobody's */
+    bool is_home;          /* its last batch was committed in the ledger itself: mongo/ledger/seat.h */
+    int64_t fills_from;    /* first number of a copy (mongo/admin/fill.h); 0: it is no copy */
+    bool fills_again;      /* an earlier copy into the database was not finished */
+    int64_t before;        /* number of the batch that was committed before the batch under way */
+    bool is_done;          /* neither ledger nor seat has an open batch of the slot */
+    int64_t applied_at_ms; /* when the last batch was applied, by the monotonic clock */
+    int64_t kept_ms;       /* when the lease was renewed last, by the monotonic clock */
+    int64_t retired_ms;    /* when it last looked for files that have ended; 0: never */
+    size_t staying;        /* files that had to stay in the ledger then */
+    int64_t claims;        /* number of its last claim */
+    int64_t logs_deleted;  /* logs of batches before this number are deleted */
+    int batches_to_ask;    /* batches that mongo/writer/torn.c has yet to check */
     struct mongo_partition *partitions; /* those that it claimed, until their position leaves for `past` */
     size_t partition_count, partition_capacity;
     struct mongo_names partition_names; /* numbers of `partitions`, from 1, by source and partition */

@@ -53,7 +53,7 @@ static bool check_writers(const struct drop *d, struct err *e)
         return false;
     other.generation =
         newest.generation > d->report.generation ? newest.generation : d->report.generation + 1;
-    bool good = mongo_read_ledger(d->m, &ledger, e);
+    bool good = mongo_read_home(d->m, &ledger, e);
     if (good && !mongo_may_begin(d->m, &other, 1, &ledger, e))
         good = err_set(
             e, EX_TEMPFAIL,

@@ -5,7 +5,8 @@
  *
  * Formats : 1: all positions are in the ledger. 2: those of files that have ended are in `past`
  *           (mongo/writer/retire.h). The first writer raises it (mongo_begin_ledger()). 3: a report
- *           has the key of another one, whose place it took (mongo/job/replace.h).
+ *           has the key of another one, whose place it took (mongo/job/replace.h). 4: decimals. 5: slots have
+ *           seats (seat.h).
  */
 #pragma once
 

@@ -6,61 +6,14 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "store/mongo/ledger/ledger.h"
+#include "store/mongo/ledger/seat.h"
 #include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/random.h>
-
-#define BEGIN_TRIES 8
 
 /* ---- the ledger */
-
-static void make_identity(char identity[MONGO_IDENTITY_BYTES])
-{
-    uint64_t dice[2];
-    ASSERT(getrandom(dice, sizeof dice, 0) == sizeof dice);
-    snprintf(identity, MONGO_IDENTITY_BYTES, "%016" PRIx64 "%016" PRIx64, dice[0], dice[1]);
-}
-
-/* Gives an identity to a ledger from before there were identities. */
-static bool give_identity(struct mongo_store *m, const char *identity, struct err *e)
-{
-    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER, "identity", "{", "$exists", BCON_BOOL(false), "}");
-    bson_t *update = BCON_NEW("$set", "{", "identity", BCON_UTF8(identity), "epoch",
-                              BCON_INT64(clock_wall_ms(m->store.clock)), "}");
-    bool matched, good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, false, &matched, e);
-    bson_destroy(filter);
-    bson_destroy(update);
-    return good;
-}
-
-static bool create_ledger(struct mongo_store *m, const char *identity, struct err *e)
-{
-    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
-    bson_t *update = BCON_NEW("$setOnInsert", "{", "v", BCON_INT32(MONGO_FORMAT), "identity",
-                              BCON_UTF8(identity), "epoch", BCON_INT64(clock_wall_ms(m->store.clock)), "}");
-    bool matched, good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, true, &matched, e);
-    bson_destroy(filter);
-    bson_destroy(update);
-    return good;
-}
-
-/* Gives a format to a ledger of an older one. Writers of older versions know another epoch,
- * so none of them commits from then on. */
-static bool raise_format(struct mongo_store *m, const bson_t *ledger, struct err *e)
-{
-    int64_t now_ms = clock_wall_ms(m->store.clock), epoch = mongo_number_at(ledger, "epoch", 0);
-    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER, "epoch", BCON_INT64(epoch), "v", "{", "$not", "{", "$gte",
-                              BCON_INT32(MONGO_FORMAT), "}", "}");
-    bson_t *update = BCON_NEW("$set", "{", "v", BCON_INT32(MONGO_FORMAT), "needs", TALLYD_VERSION, "epoch",
-                              BCON_INT64(now_ms > epoch ? now_ms : epoch + 1), "}");
-    bool matched, good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, false, &matched, e);
-    bson_destroy(filter);
-    bson_destroy(update);
-    return good;
-}
 
 static const char *identity_of(const bson_t *ledger)
 {
@@ -68,37 +21,6 @@ static const char *identity_of(const bson_t *ledger)
     return bson_iter_init_find(&it, ledger, "identity") && BSON_ITER_HOLDS_UTF8(&it)
                ? bson_iter_utf8(&it, NULL)
                : "";
-}
-
-bool mongo_begin_ledger(struct mongo_store *m, struct err *e)
-{
-    char identity[MONGO_IDENTITY_BYTES];
-    bson_t ledger;
-    if (m->writer.refused.code != 0) {
-        *e = m->writer.refused;
-        return false;
-    }
-    if (m->writer.identity[0] != '\0') /* a ledger that is gone is not made again */
-        return true;
-    make_identity(identity);
-    bool good = create_ledger(m, identity, e), is_ready = false;
-    bson_init(&ledger);
-    for (int tries = 0; good && !is_ready && tries < BEGIN_TRIES; tries++) {
-        bson_destroy(&ledger);
-        good = mongo_read_ledger(m, &ledger, e);
-        bool has_identity = identity_of(&ledger)[0] != '\0';
-        is_ready = has_identity && mongo_number_at(&ledger, "v", 1) >= MONGO_FORMAT;
-        if (good && !is_ready)
-            good = has_identity ? raise_format(m, &ledger, e) : give_identity(m, identity, e);
-    }
-    if (good) {
-        snprintf(m->writer.identity, sizeof m->writer.identity, "%s", identity_of(&ledger));
-        m->writer.epoch = mongo_number_at(&ledger, "epoch", 0);
-        good = is_ready || err_set(e, EX_DATAERR, "%s: the ledger has no identity, or no format",
-                                   mongo_client_name(m->client));
-    }
-    bson_destroy(&ledger);
-    return good;
 }
 
 void mongo_add_ledger(const struct mongo_store *m, bson_t *filter)
@@ -133,27 +55,86 @@ bool mongo_is_same_ledger(const struct mongo_store *m, const bson_t *ledger)
            mongo_number_at(ledger, "epoch", 0) == m->writer.epoch;
 }
 
-static bool check_slot(struct mongo_store *m, const bson_t *ledger, struct err *e)
+/* What one of both places of a slot says: the ledger, or the seat. */
+struct slot_place {
+    int64_t inc, seq, known; /* `known`: the last number that this writer committed or found there */
+    bool is_open, is_last;   /* `is_last`: the last batch, or the one under way, is committed there */
+};
+
+enum slot_state { SLOT_GOOD, SLOT_BEFORE, SLOT_BEHIND, SLOT_FOREIGN, SLOT_OPEN };
+
+static enum slot_state state_of(const struct mongo_store *m, const struct slot_place *p)
+{
+    const struct mongo_writer *w = &m->writer;
+    bool is_under_way = p->is_last && m->batch.step == STEP_COMMITTING && p->seq == w->number;
+    if (p->inc < w->inc)
+        return SLOT_BEFORE;
+    if (p->seq < p->known)
+        return SLOT_BEHIND;
+    if (p->inc == w->inc && p->seq != p->known && !is_under_way)
+        return SLOT_FOREIGN;
+    return p->inc == w->inc && p->seq == p->known && w->is_done && p->is_open ? SLOT_OPEN : SLOT_GOOD;
+}
+
+static bool check_place(struct mongo_store *m, const struct slot_place *p, struct err *e)
+{
+    const char *slot = m->writer.slot;
+    switch (state_of(m, p)) {
+    case SLOT_BEFORE:
+        return mongo_refuse(m, e, "slot %s of its ledger is in the state before this tallyd took it", slot);
+    case SLOT_BEHIND:
+        return mongo_refuse(m, e, "the last batch of slot %s was %" PRId64 ", and is now %" PRId64, slot,
+                            p->known, p->seq);
+    case SLOT_FOREIGN:
+        return mongo_refuse(m, e, "its ledger has a batch %" PRId64 " of slot %s that was never written",
+                            p->seq, slot);
+    case SLOT_OPEN:
+        return mongo_refuse(m, e, "batch %" PRId64 " of slot %s was done, and is open now", p->seq, slot);
+    case SLOT_GOOD:
+        break;
+    }
+    return true;
+}
+
+static void read_seat(const bson_t *seat, struct slot_place *p)
+{
+    bson_iter_t it;
+    p->inc = mongo_number_at(seat, "inc", -1);
+    p->seq = mongo_number_at(seat, "seq", 0);
+    p->is_open = bson_iter_init_find(&it, seat, "open");
+}
+
+/* The seats were read along with the ledger. What is wrong with the own one may be an old answer. */
+static bool check_seat(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     char path[64];
+    bson_t seat = BSON_INITIALIZER;
+    struct slot_place p = {.known = m->writer.seat_seq, .is_last = !m->writer.is_home};
+    snprintf(path, sizeof path, "writers.%s.seat", m->writer.slot);
+    (void)mongo_find_document(ledger, path, &seat);
+    read_seat(&seat, &p);
+    if (state_of(m, &p) == SLOT_GOOD)
+        return true;
+    bool good = mongo_confirm_seat(m->client, m->writer.slot, &seat, e);
+    if (good)
+        read_seat(&seat, &p);
+    bson_destroy(&seat);
+    return good && check_place(m, &p, e);
+}
+
+/* Each place by itself: the seat was read later than the ledger. */
+static bool check_slot(struct mongo_store *m, const bson_t *ledger, struct err *e)
+{
+    const struct mongo_writer *w = &m->writer;
+    char path[64];
     struct mongo_open open;
-    snprintf(path, sizeof path, "writers.%s.inc", m->writer.slot);
-    int64_t inc = mongo_number_at(ledger, path, -1), seq = mongo_seq_of(ledger, m->writer.slot);
-    if (inc < m->writer.inc)
-        return mongo_refuse(m, e, "slot %s of its ledger is in the state before this tallyd took it",
-                            m->writer.slot);
-    if (seq < m->writer.committed)
-        return mongo_refuse(m, e, "the last batch of slot %s was %" PRId64 ", and is now %" PRId64,
-                            m->writer.slot, m->writer.committed, seq);
-    if (inc == m->writer.inc && seq != m->writer.committed &&
-        (m->batch.step != STEP_COMMITTING || seq != m->writer.number))
-        return mongo_refuse(m, e, "its ledger has a batch %" PRId64 " of slot %s that was never written", seq,
-                            m->writer.slot);
-    if (inc == m->writer.inc && seq == m->writer.committed && m->writer.is_done &&
-        mongo_open_of(ledger, m->writer.slot, &open))
-        return mongo_refuse(m, e, "batch %" PRId64 " of slot %s was done, and is open now", seq,
-                            m->writer.slot);
-    return true;
+    struct slot_place home = {.known = w->home_seq, .is_last = w->is_home};
+    home.is_open = mongo_open_of(ledger, w->slot, &open) && open.is_home;
+    snprintf(path, sizeof path, "writers.%s.inc", w->slot);
+    home.inc = mongo_number_at(ledger, path, -1);
+    snprintf(path, sizeof path, "writers.%s.home_seq", w->slot);
+    home.seq = mongo_number_at(ledger, path, 0);
+    return check_place(m, &home, e) && check_seat(m, ledger, e);
 }
 
 bool mongo_check_ledger(struct mongo_store *m, const bson_t *ledger, struct err *e)
@@ -184,15 +165,29 @@ bool mongo_check_partition(struct mongo_store *m, const struct mongo_partition *
 
 /* ---- documents */
 
+/* The number of a slot's last batch, in the ledger or in its seat. */
+static bool last_number(struct mongo_client *client, const char *slot, int64_t *seq, struct err *e)
+{
+    bson_t ledger, seat;
+    bool good = mongo_confirm_ledger(client, &ledger, e);
+    *seq = good ? mongo_seq_of(&ledger, slot) : 0;
+    bson_destroy(&ledger);
+    if (!good)
+        return false;
+    good = mongo_confirm_seat(client, slot, &seat, e);
+    int64_t in_seat = good ? mongo_number_at(&seat, "seq", 0) : 0;
+    *seq = in_seat > *seq ? in_seat : *seq;
+    bson_destroy(&seat);
+    return good;
+}
+
 bool mongo_check_applied(struct mongo_client *client, const struct mongo_open *of, const char *collection,
                          const char *id, int64_t applied, struct err *e)
 {
-    bson_t ledger;
+    int64_t seq;
     if (of->prev < 0 || applied == of->seq)
         return true;
-    bool good = mongo_confirm_ledger(client, &ledger, e);
-    int64_t seq = good ? mongo_seq_of(&ledger, of->slot) : 0;
-    bson_destroy(&ledger);
+    bool good = last_number(client, of->slot, &seq, e);
     /* Others may have finished the batch, and applied later ones. */
     if (!good || (applied > of->seq && applied <= seq))
         return good;

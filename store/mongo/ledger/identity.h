@@ -5,9 +5,6 @@
 
 #include "store/mongo/handle/handle.h"
 
-/* Creates the ledger unless it exists, raises its format to that of this version, and reads its identity and
- * epoch at the first call. */
-bool mongo_begin_ledger(struct mongo_store *m, struct err *e) MUST_CHECK;
 /* Adds { _id, identity, epoch } of that ledger to a filter. */
 void mongo_add_ledger(const struct mongo_store *m, bson_t *filter);
 bool mongo_is_same_ledger(const struct mongo_store *m, const bson_t *ledger);

@@ -2,6 +2,7 @@
 #include "store/mongo/ledger/ledger.h"
 
 #include "base/log.h"
+#include "store/mongo/ledger/seat.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
@@ -41,7 +42,7 @@ bool mongo_confirm_ledger(struct mongo_client *client, bson_t *ledger, struct er
     return good;
 }
 
-bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e)
+bool mongo_read_home(struct mongo_store *m, bson_t *ledger, struct err *e)
 {
     bool is_writer = m->writer.identity[0] != '\0';
     bool good = is_writer ? mongo_confirm_ledger(m->client, ledger, e)
@@ -55,6 +56,9 @@ bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e)
 bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o)
 {
     char path[64];
+    bson_iter_t it;
+    snprintf(path, sizeof path, "writers.%s.seat.open", slot);
+    o->is_home = !mongo_find_member(ledger, path, &it);
     snprintf(path, sizeof path, "writers.%s.open.seq", slot);
     o->seq = mongo_number_at(ledger, path, -1);
     snprintf(path, sizeof path, "writers.%s.open.inc", slot);
@@ -78,13 +82,24 @@ size_t mongo_all_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS])
     return count;
 }
 
-/* The open batch of the slot in the current ledger. */
-bool mongo_read_open(struct mongo_store *m, const char *slot, struct mongo_open *o, struct err *e)
+/* A reader may have no right to write: it does without the confirmation. */
+static bool read_seat(struct mongo_store *m, const char *slot, bson_t *seat, struct err *e)
 {
-    bson_t ledger;
-    bool good = mongo_read_ledger(m, &ledger, e);
-    if (good)
-        (void)mongo_open_of(&ledger, slot, o);
-    bson_destroy(&ledger);
+    bool is_reader = m->store.writer == NULL && m->store.jobs == NULL;
+    return is_reader ? mongo_read_document(m->client, MONGO_LEDGER, slot, seat, e)
+                     : mongo_confirm_seat(m->client, slot, seat, e);
+}
+
+/* The place where it was open says whether it is. */
+bool mongo_read_open(struct mongo_store *m, const struct mongo_open *of, struct mongo_open *now,
+                     struct err *e)
+{
+    bson_t document;
+    bool good = of->is_home ? mongo_read_home(m, &document, e) : read_seat(m, of->slot, &document, e);
+    if (good && of->is_home)
+        (void)mongo_open_of(&document, of->slot, now);
+    else if (good)
+        (void)mongo_seat_open(&document, of->slot, now);
+    bson_destroy(&document);
     return good;
 }

@@ -1,24 +1,34 @@
 /* mongo/ledger/ledger.h - reads the ledger: the open batch and the last number of each slot. docs/LEDGER.md
  * shows the document.
+ *
+ * mongo_read_home()    the ledger itself: who, leases, owners, the format
+ * mongo_read_ledger()  the same, with numbers and open batches of slots as of their seats, too: each slot by
+ *                      itself, and not all as of one moment
+ * mongo_read_picture() the same, with the positions that count, as of one moment
  */
 #pragma once
 
 #include "store/mongo/handle/handle.h"
 
-/* Reads from the primary; `ledger` is empty if there is none. The caller destroys it.
+/* Reads from the primary; `ledger` is empty if there is none. The caller destroys it in any case.
  * A writer decides by what it reads, so that must be neither old nor taken back later. A member that is no
  * primary any more, and does not know it yet, answers reads by an old state. Only the read concern
  * `linearizable` prevents that, and not every server has it. So a writer reads by an update that changes
  * nothing: only the present primary can acknowledge it by a majority, and then all that it shows stays
- * (docs/mongodb.md). */
+ * (docs/mongodb.md). That holds for the ledger itself. Seats are read after it: they are not older than that
+ * update, and what they show may be taken back. Who relies on it confirms it: mongo_confirm_seat(). */
+bool mongo_read_home(struct mongo_store *m, bson_t *ledger, struct err *e) MUST_CHECK;
 bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e) MUST_CHECK;
+bool mongo_read_picture(struct mongo_store *m, bson_t *ledger, struct err *e) MUST_CHECK;
 
-/* The number of a slot's last batch. */
+/* Of a ledger that mongo_read_ledger() or mongo_read_picture() read. The number of a slot's last batch. */
 int64_t mongo_seq_of(const bson_t *ledger, const char *slot);
 /* The open batch of a slot; false: none. */
 bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o);
 /* The open batches of all slots; returns their count. */
 size_t mongo_all_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS]);
-/* Reads it as a writer does, by any connection. */
+/* Reads the ledger itself as a writer does, by any connection. */
 bool mongo_confirm_ledger(struct mongo_client *client, bson_t *ledger, struct err *e) MUST_CHECK;
-bool mongo_read_open(struct mongo_store *m, const char *slot, struct mongo_open *o, struct err *e) MUST_CHECK;
+/* What is open now where `of` was. now->seq is -1 if nothing is. */
+bool mongo_read_open(struct mongo_store *m, const struct mongo_open *of, struct mongo_open *now,
+                     struct err *e) MUST_CHECK;

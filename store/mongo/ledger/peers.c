@@ -346,7 +346,7 @@ bool mongo_meet(struct store *st, struct err *e)
     struct mongo_store *m = mongo_of(st);
     bson_t ledger;
     bool good =
-        mongo_read_ledger(m, &ledger, e) && mongo_may_go_on(m, &ledger, e) && mongo_check_generations(m, e);
+        mongo_read_home(m, &ledger, e) && mongo_may_go_on(m, &ledger, e) && mongo_check_generations(m, e);
     bson_destroy(&ledger);
     return good;
 }
@@ -388,7 +388,7 @@ bool mongo_lose_slot(struct mongo_store *m, const bson_t *ledger, struct err *e)
 bool mongo_check_alone(struct mongo_store *m, struct err *e)
 {
     bson_t ledger;
-    bool good = mongo_read_ledger(m, &ledger, e);
+    bool good = mongo_read_home(m, &ledger, e);
     for (int i = 0; good && i < MONGO_SLOTS; i++) {
         char slot[MONGO_SLOT_BYTES], writer[MONGO_WRITER_BYTES];
         snprintf(slot, sizeof slot, "w%d", i);

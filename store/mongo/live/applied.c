@@ -25,25 +25,20 @@ void mongo_applied_add(struct mongo_applied *a, const bson_t *document)
     }
 }
 
-static bool see_ledger(void *context, const bson_t *ledger)
+bool mongo_applied_done(struct mongo_applied *a, struct mongo_store *m, struct err *e)
 {
-    struct mongo_applied *a = context;
-    for (int i = 0; i < MONGO_SLOTS; i++) {
+    bson_t ledger;
+    bool good = mongo_read_ledger(m, &ledger, e);
+    for (int i = 0; good && i < MONGO_SLOTS; i++) {
         char slot[MONGO_SLOT_BYTES];
         struct mongo_open open;
         snprintf(slot, sizeof slot, "w%d", i);
-        const int64_t done = mongo_open_of(ledger, slot, &open) ? open.prev : mongo_seq_of(ledger, slot);
+        const int64_t done = mongo_open_of(&ledger, slot, &open) ? open.prev : mongo_seq_of(&ledger, slot);
         if (done > a->last[i])
             a->last[i] = done;
     }
-    return true;
-}
-
-bool mongo_applied_done(struct mongo_applied *a, struct mongo_store *m, struct err *e)
-{
-    bson_t *options = BCON_NEW("projection", "{", "writers", BCON_BOOL(true), "}");
-    return mongo_look(m->client, MONGO_LEDGER, BCON_NEW("_id", BCON_UTF8(MONGO_LEDGER)), options, see_ledger,
-                      a, e);
+    bson_destroy(&ledger);
+    return good;
 }
 
 bool mongo_applied_covers(const struct mongo_applied *a, const struct mongo_applied *b)

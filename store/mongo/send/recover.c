@@ -10,16 +10,35 @@
 
 #include <stdio.h>
 
+/* The path of the open batch, in the place where it is. */
+static const char *open_path(const struct mongo_open *o, const char *member, char path[64])
+{
+    if (o->is_home)
+        snprintf(path, 64, "writers.%s.open%s", o->slot, member);
+    else
+        snprintf(path, 64, "open%s", member);
+    return path;
+}
+
+/* Begins a filter that finds the place if the batch is still open there. */
+static void find_open(const struct mongo_store *m, const struct mongo_open *o, bson_t *filter)
+{
+    char path[64];
+    bson_init(filter);
+    if (o->is_home)
+        mongo_add_ledger(m, filter);
+    else
+        BSON_APPEND_UTF8(filter, "_id", o->slot);
+    BSON_APPEND_INT64(filter, open_path(o, ".seq", path), o->seq);
+}
+
 /* A commit that was read may be lost with the primary that had it. This write changes nothing, but it is
  * acknowledged only when everything before it stays. If it matches nothing, somebody else was quicker. */
 static bool confirm_open(struct mongo_store *m, const struct mongo_open *o, bool *is_open, struct err *e)
 {
     char seq[64];
-    snprintf(seq, sizeof seq, "writers.%s.open.seq", o->slot);
-    bson_t filter, *update = BCON_NEW("$set", "{", seq, BCON_INT64(o->seq), "}");
-    bson_init(&filter);
-    mongo_add_ledger(m, &filter);
-    BSON_APPEND_INT64(&filter, seq, o->seq);
+    bson_t filter, *update = BCON_NEW("$set", "{", open_path(o, ".seq", seq), BCON_INT64(o->seq), "}");
+    find_open(m, o, &filter);
     bool good = mongo_update_one(m->client, MONGO_LEDGER, &filter, update, false, is_open, e);
     bson_destroy(&filter);
     bson_destroy(update);
@@ -31,14 +50,10 @@ bool mongo_done(struct mongo_store *m, const struct mongo_open *o, struct err *e
     char path[64];
     bson_t query, update, unset;
     bool found;
-    bson_init(&query);
-    mongo_add_ledger(m, &query);
-    snprintf(path, sizeof path, "writers.%s.open.seq", o->slot);
-    BSON_APPEND_INT64(&query, path, o->seq);
+    find_open(m, o, &query);
     bson_init(&update);
-    snprintf(path, sizeof path, "writers.%s.open", o->slot);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
-    BSON_APPEND_UTF8(&unset, path, "");
+    BSON_APPEND_UTF8(&unset, open_path(o, "", path), "");
     bson_append_document_end(&update, &unset);
     /* If not found, somebody else was quicker. */
     bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, &found, e);
@@ -63,7 +78,7 @@ bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err
                 err_prefix(e, "%s: %s \"%s\"", mongo_client_name(m->client), MONGO_BATCHES, id)) &&
                mongo_send(m, o, text_slice(&packed), e) && mongo_done(m, o, e);
     else if (good) /* another may have recovered it, and deleted the log */
-        good = mongo_read_open(m, o->slot, &now, e) &&
+        good = mongo_read_open(m, o, &now, e) &&
                (now.seq != o->seq || err_set(e, EX_DATAERR,
                                              "%s: of the log of a batch of %s, %zu bytes are left: restore "
                                              "the database from a backup",

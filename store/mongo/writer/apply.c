@@ -17,6 +17,7 @@
 #include "store/mongo/writer/enough.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/past.h"
+#include "store/mongo/writer/recall.h"
 #include "store/mongo/writer/retire.h"
 #include "store/mongo/writer/slot.h"
 #include "store/mongo/writer/torn.h"
@@ -31,7 +32,8 @@
 
 static struct mongo_open own_open(const struct mongo_store *m, int64_t seq)
 {
-    struct mongo_open o = {.inc = m->writer.inc, .seq = seq, .prev = m->writer.before};
+    struct mongo_open o = {
+        .is_home = m->writer.is_home, .inc = m->writer.inc, .seq = seq, .prev = m->writer.before};
     snprintf(o.slot, sizeof o.slot, "%s", m->writer.slot);
     return o;
 }
@@ -83,6 +85,26 @@ static bool claim(struct mongo_store *m, const struct batch *batch, struct err *
     return true;
 }
 
+static bool end_last(struct mongo_store *m, struct err *e)
+{
+    const struct mongo_open o = own_open(m, m->writer.committed);
+    if (!mongo_done(m, &o, e))
+        return false;
+    m->writer.is_done = true;
+    return true;
+}
+
+/* A batch that backfills, takes out, or fills in, is committed in the ledger itself, others in the seat. The
+ * commit ends the last batch if that was in the same place. */
+static bool choose_place(struct mongo_store *m, const struct batch *batch, struct err *e)
+{
+    bool is_home = batch->backfills || m->batch.taken != NULL || m->batch.fills;
+    if (is_home != m->writer.is_home && !m->writer.is_done && !end_last(m, e))
+        return false;
+    m->writer.is_home = is_home;
+    return true;
+}
+
 /* Gives the batch a number that is never used again: a late commit must not find another batch under its
  * number. */
 static bool prepare(struct mongo_store *m, const struct batch *batch, struct err *e)
@@ -118,8 +140,10 @@ static bool takes_rest(const struct mongo_store *m, const struct batch *batch)
 static bool begin(struct mongo_store *m, const struct batch *batch, struct err *e)
 {
     ASSERT(m->batch.step <= STEP_LOGGING); /* no committed batch is left behind */
-    if (!mongo_need_slot(m, e) || !claim(m, batch, e) || !mongo_raw_store(m, batch, e) ||
-        (m->batch.step != STEP_LOGGING && !prepare(m, batch, e)) ||
+    if (m->writer.slot[0] == '\0')         /* what a lost slot claimed is in its seat */
+        mongo_forget_partitions(m);
+    if (!mongo_need_slot(m, e) || !claim(m, batch, e) || !choose_place(m, batch, e) ||
+        !mongo_raw_store(m, batch, e) || (m->batch.step != STEP_LOGGING && !prepare(m, batch, e)) ||
         (m->writer.batches_to_ask > 0 && !mongo_check_torn(m, text_slice(&m->batch.log.packed), e)) ||
         (m->batch.taken != NULL && !mongo_check_enough(m, text_slice(&m->batch.log.packed), e)) ||
         (takes_rest(m, batch) && !mongo_void_past(m, mongo_own_partition(m, &batch->ranges[0]), e)))
@@ -149,6 +173,10 @@ static void note_committed(struct mongo_store *m)
 {
     m->writer.batches_to_ask -= m->writer.batches_to_ask > 0;
     m->writer.committed = m->writer.number;
+    if (m->writer.is_home)
+        m->writer.home_seq = m->writer.committed;
+    else
+        m->writer.seat_seq = m->writer.committed;
     m->writer.is_done = false;
     if (m->batch.backfills) {
         mongo_note_behind(m);
@@ -157,6 +185,7 @@ static void note_committed(struct mongo_store *m)
     for (size_t i = 0; i < m->batch.range_count; i++) {
         struct mongo_partition *p = mongo_own_partition(m, &m->batch.ranges[i]);
         p->next = m->batch.ranges[i].to;
+        p->is_first = false;
         p->counted_in = m->writer.committed;
         p->is_new = m->batch.taken != NULL && p->next == 0;
         p->fills += m->batch.taken != NULL;
@@ -234,13 +263,13 @@ bool mongo_housekeep(struct store *st, bool all, struct err *e)
     bool is_idle = clock_mono_ms(m->store.clock) - m->writer.applied_at_ms >= IDLE_MS;
     if (m->batch.step > STEP_LOGGING || m->writer.slot[0] == '\0')
         return true;
-    if (!mongo_keep_slot(m, e) || !mongo_retire(m, all, e) || !mongo_condense(m, all, e))
+    const int64_t kept_ms = m->writer.kept_ms;
+    if (!mongo_keep_slot(m, e) || ((all || m->writer.kept_ms != kept_ms) && !mongo_settle_claims(m, e)) ||
+        !mongo_retire(m, all, e) || !mongo_condense(m, all, e))
         return false;
     if (!m->writer.is_done && (all || is_idle)) {
-        const struct mongo_open o = own_open(m, m->writer.committed);
-        if (!mongo_done(m, &o, e))
+        if (!end_last(m, e))
             return false;
-        m->writer.is_done = true;
         failpoint(FAILPOINT_MONGO_DONE);
     } else if (m->writer.committed - m->writer.logs_deleted < LOGS_KEPT) {
         return true;

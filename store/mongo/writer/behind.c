@@ -8,6 +8,7 @@
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/member.h"
 #include "store/mongo/writer/partition.h"
+#include "store/mongo/writer/recall.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,11 +29,11 @@ static bool look(struct mongo_store *m, const struct range *r, struct err *e)
     struct mongo_found *f = &m->batch.found;
     free(f->key);
     *f = (struct mongo_found){.key = mongo_partition_key(r)};
-    bool good = mongo_read_ledger(m, &ledger, e);
+    bool good = mongo_read_home(m, &ledger, e);
     f->epoch = number_of(m, &ledger, "epoch", 0);
-    f->next = number_of(m, &ledger, "next", -1);
     f->fills = number_of(m, &ledger, "fills", 0);
-    good = good && mongo_recover_of(m, f->key, &ledger, e);
+    good = good && mongo_recover_of(m, f->key, &ledger, e) &&
+           mongo_look_at_seats(m, f->key, &ledger, &f->next, e);
     bson_destroy(&ledger);
     return good;
 }

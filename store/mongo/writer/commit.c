@@ -1,56 +1,20 @@
-/* Seals a batch: one compare-and-set of the ledger (docs/LEDGER.md). */
+/* Seals a batch: one compare-and-set of the slot's seat, or of the ledger (docs/LEDGER.md). */
 #include "store/mongo/writer/commit.h"
 
 #include "base/clock.h"
-#include "base/utf8.h"
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
+#include "store/mongo/ledger/seat.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/member.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/past.h"
+#include "store/mongo/writer/position.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-
-/* Replaces invalid bytes: a path may have any bytes, and may be cut within a character. */
-static void add_label(bson_t *set, const char *path, const char *label)
-{
-    char clean[sizeof(((struct range *)0)->label)];
-    const unsigned char *p = (const unsigned char *)label, *end = p + strlen(label);
-    size_t n = 0;
-    while (p < end) {
-        size_t len = utf8_len(p, end);
-        if (len > 0)
-            memcpy(clean + n, p, len);
-        else
-            clean[n] = '?';
-        n += len > 0 ? len : 1;
-        p += len > 0 ? len : 1;
-    }
-    bson_append_utf8(set, path, -1, clean, (int)n);
-}
-
-static const char *path_of(struct mongo_store *m, const struct mongo_partition *p, const char *name)
-{
-    return p == NULL ? name : mongo_partition_member(m, p, name);
-}
-
-void mongo_add_position(struct mongo_store *m, const struct mongo_partition *p, const struct range *range,
-                        bson_t *set)
-{
-    BSON_APPEND_INT64(set, path_of(m, p, "next"), range->to);
-    add_label(set, path_of(m, p, "label"), range->label);
-    BSON_APPEND_INT64(set, path_of(m, p, "tail_hash"), (int64_t)range->tail_hash);
-    BSON_APPEND_INT64(set, path_of(m, p, "tail_len"), range->tail_len);
-    BSON_APPEND_INT64(set, path_of(m, p, "latest_ms"), range->latest_ms);
-    if (range->partition[0] != '\0' || range->witnesses.count > 0) {
-        unsigned char bytes[WITNESSES_MAX * WITNESS_BYTES];
-        size_t len = witnesses_pack(&range->witnesses, bytes);
-        BSON_APPEND_BINARY(set, path_of(m, p, "witnesses"), BSON_SUBTYPE_BINARY, bytes, (uint32_t)len);
-    }
-}
 
 /* A partition without a position is claimed, and not counted. Its epoch stays, so that no late commit finds
  * it. */
@@ -72,42 +36,58 @@ static void add_fill(const char *key, int64_t fills, bson_t *query, bson_t *set)
     text_fini(&path);
 }
 
-/* Adds the conditions of a range that is backfilled. Position and owner stay. */
-static void add_found(struct mongo_store *m, const struct range *range, bson_t *query, bson_t *set)
+/* Adds the conditions of a range that is backfilled. Position and owner stay. The position was at its end or
+ * behind it when it was looked at (mongo/writer/behind.c), and under the same epoch it only grows. */
+static void add_found(struct mongo_store *m, bson_t *query, bson_t *set)
 {
     const struct mongo_found *f = &m->batch.found;
     struct text path = {0};
-    bson_t least;
     text_printf(&path, "partitions.%s.epoch", f->key);
     BSON_APPEND_INT64(query, path.ptr, f->epoch);
-    text_clear(&path);
-    text_printf(&path, "partitions.%s.next", f->key);
-    BSON_APPEND_DOCUMENT_BEGIN(query, path.ptr, &least);
-    BSON_APPEND_INT64(&least, "$gte", range->to);
-    bson_append_document_end(query, &least);
     add_fill(f->key, f->fills, query, set);
     text_fini(&path);
 }
 
-/* Adds the conditions and the new values of one range. */
-static void add_range(struct mongo_store *m, const struct range *range, bson_t *query, bson_t *set,
+/* Adds the conditions and the new values of a range that is taken out of the ledger. */
+static void add_taken(struct mongo_store *m, const struct range *range, bson_t *query, bson_t *set,
                       bson_t *unset)
 {
-    if (m->batch.backfills) {
-        add_found(m, range, query, set);
-        return;
-    }
     const struct mongo_partition *p = mongo_own_partition(m, range);
-    BSON_APPEND_UTF8(query, mongo_partition_member(m, p, "owner"), m->writer.slot);
-    BSON_APPEND_INT64(query, mongo_partition_member(m, p, "epoch"), p->epoch);
-    BSON_APPEND_INT64(query, mongo_partition_member(m, p, "claim"), p->claim);
+    mongo_add_claim(m, p, query);
+    BSON_APPEND_INT64(query, mongo_partition_member(m, p, "held"), p->epoch);
     mongo_match_number(query, mongo_partition_member(m, p, "next"), p->next, !p->is_new);
-    if (m->batch.taken != NULL)
-        add_fill(p->key, p->fills, query, set);
-    if (m->batch.taken != NULL && range->to == 0)
+    add_fill(p->key, p->fills, query, set);
+    if (range->to == 0)
         remove_position(m, p, unset);
     else
         mongo_add_position(m, p, range, set);
+}
+
+/* Adds the conditions and the new values of a range of the seat. The claim has recalled this seat, too: so
+ * its fence is the epoch until another claim recalls it. The first batch brings the position here. */
+static void add_range(struct mongo_store *m, const struct range *range, bson_t *query, bson_t *set)
+{
+    const struct mongo_partition *p = mongo_own_partition(m, range);
+    BSON_APPEND_INT64(query, mongo_partition_member(m, p, "fence"), p->epoch);
+    if (p->is_first) {
+        BCON_APPEND(query, mongo_partition_member(m, p, "held"), "{", "$not", "{", "$gte",
+                    BCON_INT64(p->epoch), "}", "}");
+    } else {
+        BSON_APPEND_INT64(query, mongo_partition_member(m, p, "held"), p->epoch);
+        BSON_APPEND_INT64(query, mongo_partition_member(m, p, "next"), p->next);
+    }
+    BSON_APPEND_INT64(set, mongo_partition_member(m, p, "held"), p->epoch);
+    mongo_add_position(m, p, range, set);
+}
+
+/* The path of a member of the slot, in the place where the batch is committed. */
+static const char *slot_path(const struct mongo_store *m, const char *name, char path[64])
+{
+    if (m->writer.is_home)
+        snprintf(path, 64, "writers.%s.%s", m->writer.slot, name);
+    else
+        snprintf(path, 64, "%s", name);
+    return path;
 }
 
 /* Opens the batch. This also ends the batch before it, which is applied. */
@@ -115,8 +95,7 @@ static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
 {
     char path[64], index[16];
     bson_t open, ranges, one;
-    snprintf(path, sizeof path, "writers.%s.open", m->writer.slot);
-    BSON_APPEND_DOCUMENT_BEGIN(set, path, &open);
+    BSON_APPEND_DOCUMENT_BEGIN(set, slot_path(m, "open", path), &open);
     BSON_APPEND_INT64(&open, "seq", seq);
     BSON_APPEND_INT64(&open, "prev", m->writer.committed);
     BSON_APPEND_INT64(&open, "inc", m->writer.inc);
@@ -136,34 +115,43 @@ static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
     bson_append_document_end(set, &open);
 }
 
-/* The last batch is done, so the slot has no open batch. If it has one, an earlier ledger was put back. */
-static void add_nothing_open(const struct mongo_store *m, bson_t *query)
+/* Adds the conditions and the new values of the slot. Numbers that no writer used lie before its first one.
+ * The last batch is done, so nothing is open. If something is, an earlier ledger was put back. */
+static void add_slot(struct mongo_store *m, int64_t seq, bson_t *query, bson_t *set)
 {
+    const struct mongo_writer *w = &m->writer;
     char path[64];
-    snprintf(path, sizeof path, "writers.%s.open", m->writer.slot);
-    mongo_match_nothing(query, path);
+    int64_t last = w->is_home ? w->home_seq : w->seat_seq;
+    if (w->is_home)
+        mongo_add_ledger(m, query);
+    else
+        BSON_APPEND_UTF8(query, "_id", w->slot);
+    BSON_APPEND_INT64(query, slot_path(m, "inc", path), w->inc);
+    mongo_match_number(query, slot_path(m, "seq", path), last, last > 0);
+    if (w->is_done)
+        mongo_match_nothing(query, slot_path(m, "open", path));
+    BSON_APPEND_INT64(set, slot_path(m, "seq", path), seq);
+    if (w->committed >= w->first)
+        return;
+    BSON_APPEND_INT64(set, slot_path(m, "gap.after", path), w->committed);
+    BSON_APPEND_INT64(set, slot_path(m, "gap.before", path), w->first);
 }
 
 void mongo_prepare_commit(struct mongo_store *m, int64_t seq)
 {
-    char path[64];
-    bson_t set, unset = BSON_INITIALIZER;
+    bson_t set = BSON_INITIALIZER, unset = BSON_INITIALIZER;
     bson_destroy(m->batch.commit_filter);
     bson_destroy(m->batch.commit_update);
     bson_t *query = m->batch.commit_filter = bson_new();
-    mongo_add_ledger(m, query);
-    snprintf(path, sizeof path, "writers.%s.inc", m->writer.slot);
-    BSON_APPEND_INT64(query, path, m->writer.inc);
-    snprintf(path, sizeof path, "writers.%s.seq", m->writer.slot);
-    mongo_match_number(query, path, m->writer.committed, m->writer.committed > 0);
-    if (m->writer.is_done)
-        add_nothing_open(m, query);
-    bson_init(&set);
-    BSON_APPEND_INT64(&set, path, seq);
-    snprintf(path, sizeof path, "writers.%s.lease", m->writer.slot);
-    BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(m->store.clock));
-    for (size_t i = 0; i < m->batch.range_count; i++)
-        add_range(m, &m->batch.ranges[i], query, &set, &unset);
+    add_slot(m, seq, query, &set);
+    for (size_t i = 0; i < m->batch.range_count; i++) {
+        if (m->batch.backfills)
+            add_found(m, query, &set);
+        else if (m->batch.taken != NULL)
+            add_taken(m, &m->batch.ranges[i], query, &set, &unset);
+        else
+            add_range(m, &m->batch.ranges[i], query, &set);
+    }
     add_open(m, seq, &set);
     m->batch.commit_update = bson_new();
     BSON_APPEND_DOCUMENT(m->batch.commit_update, "$set", &set);
@@ -174,13 +162,15 @@ void mongo_prepare_commit(struct mongo_store *m, int64_t seq)
 }
 
 /* Sets *e to the reason why the ledger refused a commit. */
-static bool explain(struct mongo_store *m, const bson_t *ledger, struct err *e)
+static bool explain_by(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
-    char path[64];
+    char path[64], seat[64];
     if (!mongo_check_ledger(m, ledger, e))
         return false;
     snprintf(path, sizeof path, "writers.%s.inc", m->writer.slot);
-    if (mongo_number_at(ledger, path, -1) != m->writer.inc)
+    snprintf(seat, sizeof seat, "writers.%s.seat.inc", m->writer.slot);
+    if (mongo_number_at(ledger, path, -1) != m->writer.inc ||
+        mongo_number_at(ledger, seat, -1) > m->writer.inc) /* an older reading may show a lower one */
         return mongo_lose_slot(m, ledger, e);
     m->batch.was_outrun = m->batch.backfills;
     if (m->batch.was_outrun)
@@ -210,26 +200,37 @@ static bool explain(struct mongo_store *m, const bson_t *ledger, struct err *e)
     return mongo_refuse(m, e, "its positions were changed by hand or another program");
 }
 
-/* The slot in the ledger decides: a reply may have been lost, and another may have recovered the batch
+static bool explain(struct mongo_store *m, struct err *e)
+{
+    bson_t ledger;
+    bool good = mongo_read_ledger(m, &ledger, e) && explain_by(m, &ledger, e);
+    bson_destroy(&ledger);
+    return good;
+}
+
+/* The place of the commit decides: a reply may have been lost, and another may have recovered the batch
  * since. */
-bool mongo_commit(struct mongo_store *m, bool *committed, struct err *e)
+static bool is_committed(struct mongo_store *m, bool *committed, struct err *e)
 {
     char path[64];
-    bson_t ledger;
+    bson_t place;
+    bool good = m->writer.is_home ? mongo_read_home(m, &place, e)
+                                  : mongo_confirm_seat(m->client, m->writer.slot, &place, e);
+    *committed = good && (!m->writer.is_home || mongo_is_same_ledger(m, &place)) &&
+                 mongo_number_at(&place, slot_path(m, "inc", path), -1) == m->writer.inc &&
+                 mongo_number_at(&place, slot_path(m, "seq", path), 0) == m->writer.number;
+    bson_destroy(&place);
+    return good;
+}
+
+bool mongo_commit(struct mongo_store *m, bool *committed, struct err *e)
+{
     if (!mongo_update_one(m->client, MONGO_LEDGER, m->batch.commit_filter, m->batch.commit_update, false,
                           committed, e))
         return false;
-    if (*committed)
-        return true;
-    bool good = mongo_read_ledger(m, &ledger, e);
-    if (good) {
-        snprintf(path, sizeof path, "writers.%s.inc", m->writer.slot);
-        *committed = mongo_is_same_ledger(m, &ledger) &&
-                     mongo_number_at(&ledger, path, -1) == m->writer.inc &&
-                     mongo_seq_of(&ledger, m->writer.slot) == m->writer.number;
-        if (!*committed)
-            (void)!explain(m, &ledger, e);
-    }
-    bson_destroy(&ledger);
-    return good;
+    if (!*committed && !is_committed(m, committed, e))
+        return false;
+    if (!*committed)
+        (void)!explain(m, e);
+    return true;
 }

@@ -2,6 +2,7 @@
 #include "store/mongo/writer/partition.h"
 
 #include "base/check.h"
+#include "base/failpoint.h"
 #include "base/mem.h"
 #include "store/mongo/ledger/books.h"
 #include "store/mongo/ledger/identity.h"
@@ -13,6 +14,8 @@
 #include "store/mongo/wire/id.h"
 #include "store/mongo/writer/member.h"
 #include "store/mongo/writer/past.h"
+#include "store/mongo/writer/position.h"
+#include "store/mongo/writer/recall.h"
 #include "store/mongo/writer/slot.h"
 #include "store/mongo/writer/torn.h"
 
@@ -44,34 +47,14 @@ struct mongo_partition *mongo_own_partition(struct mongo_store *m, const struct 
     return p;
 }
 
-/* Ledgers of older versions have no witnesses. */
-static void read_witnesses(const bson_t *partition, struct witnesses *w)
-{
-    bson_iter_t it;
-    bson_subtype_t subtype;
-    uint32_t len;
-    const uint8_t *bytes;
-    w->count = 0;
-    if (!bson_iter_init_find(&it, partition, "witnesses") || !BSON_ITER_HOLDS_BINARY(&it))
-        return;
-    bson_iter_binary(&it, &subtype, &len, &bytes);
-    (void)witnesses_unpack(w, slice_of((const char *)bytes, len));
-}
-
 /* Reads a position: a partition of the ledger, or a document of `past`. False: nothing of it was counted, or
  * all was taken out again; `r` is unchanged. */
 static bool read_position(const bson_t *partition, struct range *r)
 {
-    if (mongo_number_at(partition, "next", -1) < 0)
+    if (!mongo_read_place(partition, r))
         return false;
     snprintf(r->source, sizeof r->source, "%s", mongo_text_at(partition, "source"));
     snprintf(r->partition, sizeof r->partition, "%s", mongo_text_at(partition, "partition"));
-    snprintf(r->label, sizeof r->label, "%s", mongo_text_at(partition, "label"));
-    r->to = mongo_number_at(partition, "next", -1);
-    r->tail_hash = (uint64_t)mongo_number_at(partition, "tail_hash", 0);
-    r->tail_len = (uint32_t)mongo_number_at(partition, "tail_len", 0);
-    r->latest_ms = mongo_number_at(partition, "latest_ms", 0);
-    read_witnesses(partition, &r->witnesses);
     return true;
 }
 
@@ -88,17 +71,11 @@ static bool read_member(const bson_iter_t *member, struct range *r)
 
 /* ---- claims: some partitions at once */
 
-struct claims {
-    struct mongo_store *m;
-    struct mongo_partition *partitions;
-    size_t count;
-    struct mongo_names keys; /* of partitions 1, 2, … */
-};
-
 static struct mongo_partition new_partition(const struct mongo_store *m, const struct range *range)
 {
     struct mongo_partition p = {.key = mongo_partition_key(range),
                                 .is_claimed = true,
+                                .is_first = true,
                                 .claim = m->writer.claims,
                                 .until = xcalloc(m->store.report_count + 1, sizeof *p.until),
                                 .builds = xcalloc(m->store.report_count + 1, sizeof *p.builds),
@@ -110,44 +87,38 @@ static struct mongo_partition new_partition(const struct mongo_store *m, const s
     return p;
 }
 
-/* Does the open batch of a slot have events of any of these partitions? */
-static bool covers(const struct claims *c, const bson_t *ledger, const char *slot)
-{
-    char path[64];
-    bson_iter_t ranges, at, name;
-    snprintf(path, sizeof path, "writers.%s.open.ranges", slot);
-    if (!mongo_find_member(ledger, path, &ranges) || !bson_iter_recurse(&ranges, &at))
-        return false;
-    while (bson_iter_next(&at)) {
-        if (bson_iter_recurse(&at, &name) && bson_iter_find(&name, "partition") &&
-            BSON_ITER_HOLDS_UTF8(&name) &&
-            mongo_names_find(&c->keys, slice_text(bson_iter_utf8(&name, NULL))) != 0)
-            return true;
-    }
-    return false;
-}
-
-/* Recovers open batches of other slots that have events of these partitions. */
-static bool recover_of(const struct claims *c, const bson_t *ledger, struct err *e)
+/* Recovers batches of other slots that are open in the ledger itself and have events of these partitions. */
+static bool recover_home(struct mongo_store *m, const struct mongo_names *keys, const bson_t *ledger,
+                         struct err *e)
 {
     for (int i = 0; i < MONGO_SLOTS; i++) {
         struct mongo_open o;
-        char slot[MONGO_SLOT_BYTES];
+        char slot[MONGO_SLOT_BYTES], path[64];
         snprintf(slot, sizeof slot, "w%d", i);
-        if (strcmp(slot, c->m->writer.slot) != 0 && mongo_open_of(ledger, slot, &o) &&
-            covers(c, ledger, slot) && !mongo_recover(c->m, &o, e))
+        snprintf(path, sizeof path, "writers.%s.open.ranges", slot);
+        if (strcmp(slot, m->writer.slot) != 0 && mongo_open_of(ledger, slot, &o) &&
+            mongo_covers(keys, ledger, path) && !mongo_recover(m, &o, e))
             return false;
     }
     return true;
 }
 
+/* The same, with those in the seats that were recalled. */
+static bool recover_of(const struct mongo_claims *c, const bson_t *ledger, struct err *e)
+{
+    bool good = recover_home(c->m, &c->keys, ledger, e);
+    for (size_t i = 0; good && i < c->open_count; i++)
+        good = mongo_recover(c->m, &c->open[i], e);
+    return good;
+}
+
 bool mongo_recover_of(struct mongo_store *m, const char *key, const bson_t *ledger, struct err *e)
 {
-    struct claims c = {.m = m};
-    mongo_names_init(&c.keys);
-    (void)mongo_names_add(&c.keys, slice_text(key));
-    bool good = recover_of(&c, ledger, e);
-    mongo_names_fini(&c.keys);
+    struct mongo_names keys;
+    mongo_names_init(&keys);
+    (void)mongo_names_add(&keys, slice_text(key));
+    bool good = recover_home(m, &keys, ledger, e);
+    mongo_names_fini(&keys);
     return good;
 }
 
@@ -180,7 +151,7 @@ static bool take_build(void *context, const char *source, const char *partition,
  */
 static bool take_until(void *context, const bson_t *book)
 {
-    const struct claims *c = context;
+    const struct mongo_claims *c = context;
     struct range range;
     snprintf(range.source, sizeof range.source, "%s", mongo_text_at(book, "source"));
     snprintf(range.partition, sizeof range.partition, "%s", mongo_text_at(book, "partition"));
@@ -199,7 +170,7 @@ static bool take_until(void *context, const bson_t *book)
     return true;
 }
 
-static bool read_until(struct claims *c, struct err *e)
+static bool read_until(struct mongo_claims *c, struct err *e)
 {
     bson_t filter;
     struct mongo_ids ids;
@@ -217,22 +188,33 @@ static bool read_until(struct claims *c, struct err *e)
     return good;
 }
 
-/* Sets *e to the reason why the ledger refused a claim. */
+static bool outrun(const struct mongo_store *m, struct err *e)
+{
+    return err_set_retryable(e, EX_TEMPFAIL, "%s: another writer claims the same at this moment: try again",
+                             mongo_client_name(m->client));
+}
+
+/* Sets *e to the reason why the ledger refused a claim, or what follows on it. */
 static bool explain(struct mongo_store *m, struct err *e)
 {
     bson_t ledger;
-    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e) &&
-                mongo_lose_slot(m, &ledger, e);
+    char inc[64];
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e);
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
+    if (good)
+        good = mongo_number_at(&ledger, inc, -1) == m->writer.inc ? outrun(m, e)
+                                                                  : mongo_lose_slot(m, &ledger, e);
     bson_destroy(&ledger);
     return good;
 }
 
-/* Sets the owner and raises the epoch of all partitions, also of those that another writer had. `ledger` is
- * the ledger afterwards; the caller destroys it. */
-static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
+/* Sets the owner and raises the epoch of all partitions, also of those that another writer had. From now on
+ * this seat may have their positions, unless they are brought `home`. `ledger` is the ledger afterwards; the
+ * caller destroys it. */
+static bool write_claims(const struct mongo_claims *c, bool home, bson_t *ledger, struct err *e)
 {
     char inc[64];
-    bson_t query, update, increase, set;
+    bson_t query, update, increase, set, from;
     bool found;
     struct mongo_store *m = c->m;
     bson_init(&query);
@@ -253,31 +235,79 @@ static bool write_claims(const struct claims *c, bson_t *ledger, struct err *e)
         BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "partition"), p->partition);
     }
     bson_append_document_end(&update, &set);
+    if (!home) {
+        BSON_APPEND_DOCUMENT_BEGIN(&update, "$addToSet", &from);
+        for (size_t i = 0; i < c->count; i++)
+            BSON_APPEND_UTF8(&from, mongo_partition_member(m, &c->partitions[i], "from"), m->writer.slot);
+        bson_append_document_end(&update, &from);
+    }
     bool good = mongo_modify(m->client, MONGO_LEDGER, &query, &update, &found, ledger, e);
     bson_destroy(&query);
     bson_destroy(&update);
+    failpoint(FAILPOINT_CLAIM_WRITTEN);
     return good && (found || explain(m, e));
 }
 
 /* Brings back what is in `past`, now that nobody else can. */
-static bool bring_back(const struct claims *c, bson_t *ledger, struct err *e)
+static bool bring_back(const struct mongo_claims *c, bson_t *ledger, struct err *e)
 {
     bool held;
     return mongo_return(c->m, c->partitions, c->count, ledger, &held, e) && (held || explain(c->m, e));
 }
 
-/* Reads the position and the epoch of a claimed partition. */
-static void take_claim(struct mongo_store *m, struct mongo_partition *p, const bson_t *ledger,
-                       struct range *r)
+/* Reads the numbers of the claims, which the recall needs. */
+static void take_numbers(const struct mongo_claims *c, const bson_t *ledger)
 {
-    bson_iter_t member;
-    text_clear(&m->id);
-    text_printf(&m->id, "partitions.%s", p->key);
-    r->to = -1;
-    p->is_new = !mongo_find_member(ledger, m->id.ptr, &member) || !read_member(&member, r);
-    r->from = p->next = r->to;
-    p->epoch = mongo_number_at(ledger, mongo_partition_member(m, p, "epoch"), 0);
-    p->fills = mongo_number_at(ledger, mongo_partition_member(m, p, "fills"), 0);
+    for (size_t i = 0; i < c->count; i++) {
+        struct mongo_partition *p = &c->partitions[i];
+        p->epoch = mongo_number_at(ledger, mongo_partition_member(c->m, p, "epoch"), 0);
+        p->fills = mongo_number_at(ledger, mongo_partition_member(c->m, p, "fills"), 0);
+    }
+}
+
+/* A fence is raised after the epoch, which stays: if no epoch is higher than ours, the ledger is older than a
+ * seat. */
+static bool explain_fence(const struct mongo_claims *c, struct err *e)
+{
+    bson_t ledger;
+    bool good = mongo_read_ledger(c->m, &ledger, e) && mongo_check_ledger(c->m, &ledger, e), is_later = false;
+    for (size_t i = 0; good && !is_later && i < c->count; i++) {
+        int64_t epoch = 0;
+        good = mongo_epoch_of(c->m, &ledger, &c->partitions[i], &epoch, e);
+        is_later = epoch > c->partitions[i].epoch;
+    }
+    bson_destroy(&ledger);
+    if (!good)
+        return false;
+    return is_later ? outrun(c->m, e)
+                    : mongo_refuse(c->m, e, "a seat was recalled by a claim that its ledger does not have");
+}
+
+/* Finds the positions, in the ledger and in the seats that it names. */
+static bool recall(struct mongo_claims *c, const bson_t *ledger, struct err *e)
+{
+    bool held;
+    take_numbers(c, ledger);
+    if (!mongo_recall(c, ledger, &held, e))
+        return false;
+    failpoint(FAILPOINT_CLAIM_RECALLED);
+    if (!held)
+        return explain_fence(c, e);
+    for (size_t i = 0; i < c->count; i++) {
+        struct mongo_partition *p = &c->partitions[i];
+        p->is_new = c->ranges[i].to < 0;
+        c->ranges[i].from = p->next = c->ranges[i].to;
+    }
+    return true;
+}
+
+/* Open batches have been recovered: from now on the ledger itself says where these go on. */
+static bool bring_home(const struct mongo_claims *c, struct err *e)
+{
+    bool held;
+    for (size_t i = 0; i < c->count; i++)
+        c->partitions[i].is_home = true;
+    return mongo_bring_home(c, &held, e) && (held || explain(c->m, e));
 }
 
 void mongo_forget_partitions(struct mongo_store *m)
@@ -328,50 +358,85 @@ static void keep_partition(struct mongo_store *m, const struct range *range, con
 }
 
 /* Checks that partitions which the handle knew continue where they were. */
-static bool check_claims(struct claims *c, const bson_t *ledger, struct range *ranges, struct err *e)
+static bool check_claims(struct mongo_claims *c, struct err *e)
 {
     for (size_t i = 0; i < c->count; i++) {
-        const struct mongo_partition *was = mongo_known_partition(c->m, &ranges[i]);
-        take_claim(c->m, &c->partitions[i], ledger, &ranges[i]);
+        const struct mongo_partition *was = mongo_known_partition(c->m, &c->ranges[i]);
         if (was != NULL && !mongo_check_partition(c->m, was, &c->partitions[i], e))
             return false;
     }
     return true;
 }
 
-bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct err *e)
+/* A claim that failed may have raised epochs and fences: the claim before it does not hold any more. */
+static void forget_last(const struct mongo_claims *c, size_t i)
 {
-    struct mongo_store *m = mongo_of(st);
-    struct claims c = {.m = m, .partitions = xcalloc(count + 1, sizeof *c.partitions), .count = count};
+    struct mongo_partition *was = mongo_known_partition(c->m, &c->ranges[i]);
+    if (was != NULL)
+        was->is_claimed = false;
+}
+
+static bool claim(struct mongo_claims *c, bool home, struct err *e)
+{
+    struct mongo_store *m = c->m;
+    if (m->writer.slot[0] == '\0') /* what a lost slot claimed is in its seat */
+        mongo_forget_partitions(m);
     bson_t ledger = BSON_INITIALIZER;
-    mongo_names_init(&c.keys);
     m->writer.claims++;
-    for (size_t i = 0; i < count; i++) {
-        c.partitions[i] = new_partition(m, &ranges[i]);
-        (void)mongo_names_add(&c.keys, slice_text(c.partitions[i].key));
+    for (size_t i = 0; i < c->count; i++) {
+        c->partitions[i] = new_partition(m, &c->ranges[i]);
+        (void)mongo_names_add(&c->keys, slice_text(c->partitions[i].key));
     }
-    bool good = count == 0 || (mongo_need_slot(m, e) && mongo_meet(st, e) && write_claims(&c, &ledger, e) &&
-                               bring_back(&c, &ledger, e) && check_claims(&c, &ledger, ranges, e) &&
-                               recover_of(&c, &ledger, e) && read_until(&c, e));
-    for (size_t i = 0; i < count; i++) {
-        if (good)
-            keep_partition(m, &ranges[i], &c.partitions[i]);
-        else
-            mongo_partition_fini(&c.partitions[i]);
+    bool good = mongo_need_slot(m, e) && mongo_meet(&m->store, e) && write_claims(c, home, &ledger, e) &&
+                bring_back(c, &ledger, e) && recall(c, &ledger, e) && check_claims(c, e) &&
+                recover_of(c, &ledger, e) && (!home || bring_home(c, e)) && read_until(c, e);
+    for (size_t i = 0; i < c->count; i++) {
+        if (good) {
+            keep_partition(m, &c->ranges[i], &c->partitions[i]);
+        } else {
+            forget_last(c, i);
+            mongo_partition_fini(&c->partitions[i]);
+        }
     }
-    if (good && count > 0)
+    if (good)
         m->writer.batches_to_ask = MONGO_BATCHES_ASKED;
     bson_destroy(&ledger);
+    return good;
+}
+
+static bool claim_all(struct mongo_store *m, struct range *ranges, size_t count, bool home, struct err *e)
+{
+    struct mongo_claims c = {.m = m, .ranges = ranges, .count = count};
+    if (count == 0)
+        return true;
+    c.partitions = xcalloc(count, sizeof *c.partitions);
+    c.held = xcalloc(count, sizeof *c.held);
+    c.open = xcalloc(MONGO_SLOTS, sizeof *c.open);
+    mongo_names_init(&c.keys);
+    bool good = claim(&c, home, e);
     mongo_names_fini(&c.keys);
+    free(c.open);
+    free(c.held);
     free(c.partitions);
     return good;
 }
 
-/* Was it another's meanwhile, or never ours? */
+bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct err *e)
+{
+    return claim_all(mongo_of(st), ranges, count, false, e);
+}
+
+bool mongo_claim_home(struct mongo_store *m, struct range *ranges, size_t count, struct err *e)
+{
+    return claim_all(m, ranges, count, true, e);
+}
+
+/* Was it another's meanwhile, or never ours, or is its position in the other place? */
 static bool is_to_be_claimed(struct mongo_store *m, const struct range *r)
 {
     const struct mongo_partition *p = mongo_known_partition(m, r);
-    return p == NULL || !p->is_claimed || (!p->is_new && p->next != r->from);
+    return p == NULL || !p->is_claimed || p->is_home != (m->batch.taken != NULL) ||
+           (!p->is_new && p->next != r->from);
 }
 
 bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct err *e)
@@ -382,7 +447,7 @@ bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct er
         if (is_to_be_claimed(m, &batch->ranges[i]))
             ranges[count++] = batch->ranges[i];
     }
-    bool good = mongo_claim(&m->store, ranges, count, e);
+    bool good = claim_all(m, ranges, count, m->batch.taken != NULL, e);
     free(ranges);
     return good;
 }
@@ -409,7 +474,7 @@ bool mongo_positions(struct store *st, position_fn *fn, void *context, struct er
     struct positions g = {.fn = fn, .context = context};
     bson_t ledger, every = BSON_INITIALIZER;
     bson_iter_t all, at;
-    bool good = mongo_read_ledger(mongo_of(st), &ledger, e), more = true;
+    bool good = mongo_read_picture(mongo_of(st), &ledger, e), more = true;
     mongo_names_init(&g.seen);
     if (good && mongo_find_member(&ledger, "partitions", &all) && bson_iter_recurse(&all, &at)) {
         while (more && bson_iter_next(&at)) {

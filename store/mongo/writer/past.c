@@ -62,10 +62,11 @@ static bool add_past(void *context, const bson_t *past)
                     mongo_number_at(past, "epoch", 0);
     add_claim(g, p);
     BSON_APPEND_INT64(&g->set, mongo_partition_member(g->m, p, "epoch"), epoch);
+    BSON_APPEND_INT64(&g->set, mongo_partition_member(g->m, p, "held"), mongo_number_at(past, "epoch", 0));
     for (bool more = bson_iter_init(&it, past); more && bson_iter_next(&it);) {
         const char *name = bson_iter_key(&it);
         if (strcmp(name, "_id") != 0 && strcmp(name, "epoch") != 0 && strcmp(name, "source") != 0 &&
-            strcmp(name, "partition") != 0)
+            strcmp(name, "partition") != 0 && strcmp(name, "held") != 0 && strcmp(name, "from") != 0)
             bson_append_iter(&g->set, mongo_partition_member(g->m, p, name), -1, &it);
     }
     g->count++;

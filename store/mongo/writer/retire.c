@@ -14,6 +14,7 @@
 #include "store/mongo/writer/member.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/past.h"
+#include "store/mongo/writer/position.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +120,7 @@ static void choose(struct retiring *g)
 static bool find_ended(struct retiring *g, struct err *e)
 {
     bson_t ledger;
-    bool good = mongo_read_ledger(g->m, &ledger, e);
+    bool good = mongo_read_picture(g->m, &ledger, e);
     g->noted = mongo_number_at(&ledger, "noted", 0);
     if (good && !mongo_has_hold(&ledger, clock_wall_ms(g->m->store.clock)))
         find_candidates(g, &ledger);
@@ -146,7 +147,7 @@ static void add_document(struct retiring *g, const bson_t *partition, const char
     bson_append_document_end(&one, &query);
     BSON_APPEND_DOCUMENT_BEGIN(&one, "u", &update);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
-    bson_copy_to_excluding_noinit(partition, &set, "owner", "claim", NULL);
+    bson_copy_to_excluding_noinit(partition, &set, "owner", "claim", "from", "held", NULL);
     bson_append_document_end(&update, &set);
     bson_append_document_end(&one, &update);
     BSON_APPEND_BOOL(&one, "upsert", true);
@@ -158,9 +159,7 @@ static void add_removal(struct mongo_store *m, const struct mongo_partition *p, 
                         bson_t *unset)
 {
     char *path = xstrdup(mongo_partition_member(m, p, ""));
-    BSON_APPEND_UTF8(query, mongo_partition_member(m, p, "owner"), m->writer.slot);
-    BSON_APPEND_INT64(query, mongo_partition_member(m, p, "epoch"), p->epoch);
-    BSON_APPEND_INT64(query, mongo_partition_member(m, p, "claim"), p->claim);
+    mongo_add_claim(m, p, query);
     BSON_APPEND_INT64(query, mongo_partition_member(m, p, "next"), next);
     path[strlen(path) - 1] = '\0'; /* the dot */
     BSON_APPEND_UTF8(unset, path, "");
@@ -219,28 +218,62 @@ static bool take_out(struct retiring *g, bson_t *query, const bson_t *unset, boo
     bson_t *update = BCON_NEW("$unset", BCON_DOCUMENT(unset));
     bool good = mongo_update_one(m->client, MONGO_LEDGER, query, update, false, moved, e);
     bson_destroy(update);
+    failpoint(FAILPOINT_PAST_MOVED);
+    return good;
+}
+
+/* Removes the entries of files that have moved from the seat. A later claim of this writer raises the fence,
+ * and a batch under it `held`: then the entry stays. */
+static bool clear_seat(struct mongo_store *m, const struct range *ranges, size_t count, struct err *e)
+{
+    bool matched;
+    struct text path = {0};
+    bson_t unset = BSON_INITIALIZER;
+    bson_t *query = BCON_NEW("_id", BCON_UTF8(m->writer.slot), "inc", BCON_INT64(m->writer.inc));
+    for (size_t i = 0; i < count; i++) {
+        static const char *const names[] = {"fence", "held"};
+        const struct mongo_partition *p = mongo_known_partition(m, &ranges[i]);
+        for (size_t k = 0; k < COUNT_OF(names); k++)
+            BCON_APPEND(query, mongo_partition_member(m, p, names[k]), "{", "$not", "{", "$gt",
+                        BCON_INT64(p->epoch), "}", "}");
+        text_clear(&path);
+        text_printf(&path, "partitions.%s", p->key);
+        BSON_APPEND_UTF8(&unset, path.ptr, "");
+    }
+    bson_t *update = BCON_NEW("$unset", BCON_DOCUMENT(&unset));
+    bson_destroy(&unset);
+    text_fini(&path);
+    return mongo_change(m->client, MONGO_LEDGER, query, update, false, &matched, e);
+}
+
+/* Their positions are not in the seat any more: a batch claims them again. */
+static bool let_go(struct retiring *g, bool moved, struct err *e)
+{
+    struct mongo_store *m = g->m;
     for (size_t i = 0; i < g->range_count; i++)
         mongo_own_partition(m, &g->ranges[i])->is_claimed = false;
-    if (good && *moved)
-        mongo_drop_partitions(m, g->ranges, g->range_count);
-    failpoint(FAILPOINT_PAST_MOVED);
+    if (!moved)
+        return true;
+    bool good = clear_seat(m, g->ranges, g->range_count, e);
+    mongo_drop_partitions(m, g->ranges, g->range_count);
     return good;
 }
 
 /* Nobody else changes a position that is claimed: so it is read after the claim. */
 static bool move(struct retiring *g, bool *moved, struct err *e)
 {
-    bson_t ledger = BSON_INITIALIZER, updates = BSON_INITIALIZER;
+    bson_t ledger, updates = BSON_INITIALIZER;
     bson_t query = BSON_INITIALIZER, unset = BSON_INITIALIZER;
-    bool are_all, good = mongo_claim(&g->m->store, g->ranges, g->range_count, e);
-    if (good) {
-        bson_destroy(&ledger);
-        good = mongo_read_ledger(g->m, &ledger, e);
-    }
+    bool are_all;
+    struct err ignored; /* of let_go() after another error */
+    if (!mongo_claim_home(g->m, g->ranges, g->range_count, e))
+        return false;
+    bool good = mongo_read_home(g->m, &ledger, e);
     if (good) {
         write_moves(g, &ledger, &updates, &query, &unset);
         good = insert(g, &updates, &are_all, e) && (!are_all || take_out(g, &query, &unset, moved, e));
     }
+    good = let_go(g, good && *moved, good ? e : &ignored) && good;
     bson_destroy(&unset);
     bson_destroy(&query);
     bson_destroy(&updates);

@@ -2,14 +2,17 @@
 #include "store/mongo/writer/slot.h"
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "store/mongo/ledger/copies.h"
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
+#include "store/mongo/ledger/seat.h"
 #include "store/mongo/ledger/slots.h"
 #include "store/mongo/send/recover.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
+#include "store/mongo/writer/begin.h"
 #include "store/mongo/writer/crowd.h"
 #include "store/mongo/writer/torn.h"
 
@@ -27,17 +30,6 @@ static int64_t fresh(const struct mongo_store *m, int64_t last)
     return now_ms > last ? now_ms : last;
 }
 
-/* Adds the condition that the slot's last batch is still the same when it is taken. Returns the number
- * behind which this writer's numbers begin; those in between are never used. */
-static int64_t add_seq(struct mongo_store *m, const bson_t *ledger, bson_t *query)
-{
-    char path[64];
-    m->writer.committed = mongo_seq_of(ledger, m->writer.slot);
-    snprintf(path, sizeof path, "writers.%s.seq", m->writer.slot);
-    mongo_match_number(query, path, m->writer.committed, m->writer.committed > 0);
-    return fresh(m, m->writer.committed);
-}
-
 /* If several writers come at once, the one that takes its slot last sees the others. It gives the slot back
  * if it is refused. */
 static bool be_let_in(struct mongo_store *m, const bson_t *ledger, struct err *e)
@@ -51,23 +43,21 @@ static bool be_let_in(struct mongo_store *m, const bson_t *ledger, struct err *e
     return good;
 }
 
-static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struct err *e)
+/* The ledger first: from then on, nobody claims under an earlier incarnation. */
+static bool take_home(struct mongo_store *m, const bson_t *ledger, bool *taken, bson_t *after, struct err *e)
 {
     char inc[64], path[64], host[MONGO_HOST_BYTES];
-    bson_t query, update, set, after;
+    bson_t query, update, set;
     snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
     m->writer.inc = mongo_number_at(ledger, inc, 0);
     bson_init(&query);
     mongo_add_ledger(m, &query);
     mongo_match_number(&query, inc, m->writer.inc, m->writer.inc > 0);
-    m->writer.number = add_seq(m, ledger, &query);
+    mongo_add_restored(&query);
+    m->writer.inc = fresh(m, m->writer.inc + 1);
     bson_init(&update);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
-    BSON_APPEND_INT64(&set, inc, fresh(m, m->writer.inc + 1));
-    snprintf(path, sizeof path, "writers.%s.gap.after", m->writer.slot);
-    BSON_APPEND_INT64(&set, path, m->writer.committed);
-    snprintf(path, sizeof path, "writers.%s.gap.before", m->writer.slot);
-    BSON_APPEND_INT64(&set, path, m->writer.number + 1);
+    BSON_APPEND_INT64(&set, inc, m->writer.inc);
     snprintf(path, sizeof path, "writers.%s.host", m->writer.slot);
     BSON_APPEND_UTF8(&set, path, mongo_name_host(host) ? host : "");
     snprintf(path, sizeof path, "writers.%s.pid", m->writer.slot);
@@ -76,22 +66,134 @@ static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struc
     BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(m->store.clock));
     mongo_add_who(m, &set);
     bson_append_document_end(&update, &set);
-    mongo_add_restored(&query);
-    bool good = mongo_modify(m->client, MONGO_LEDGER, &query, &update, taken, &after, e);
-    if (good && *taken) {
-        m->writer.inc = mongo_number_at(&after, inc, 0);
-        m->writer.is_done = true;
-        m->writer.logs_deleted = 0;
-        m->writer.kept_ms = clock_mono_ms(m->store.clock);
-        m->writer.batches_to_ask = MONGO_BATCHES_ASKED;
-        struct mongo_open own;
-        good = be_let_in(m, &after, e) &&
-               (!mongo_open_of(&after, m->writer.slot, &own) || mongo_recover(m, &own, e)) &&
-               mongo_recover_abandoned(m, &after, true, e);
-    }
-    bson_destroy(&after);
+    bool good = mongo_modify(m->client, MONGO_LEDGER, &query, &update, taken, after, e);
     bson_destroy(&update);
     bson_destroy(&query);
+    return good;
+}
+
+/* Adds the seat's entries that the ledger does not name to `unset`: nobody asks this seat for their
+ * positions. *is_named: it names any. */
+static void add_useless(const struct mongo_store *m, const bson_t *ledger, const bson_t *seat, bson_t *unset,
+                        bool *is_named)
+{
+    struct text path = {0};
+    bson_iter_t all, at;
+    bson_t entry;
+    *is_named = false;
+    if (mongo_find_member(ledger, "partitions", &all) && bson_iter_recurse(&all, &at)) {
+        while (!*is_named && bson_iter_next(&at))
+            *is_named = mongo_take_document(&at, &entry) && mongo_is_from(&entry, m->writer.slot);
+    }
+    if (!mongo_find_member(seat, "partitions", &all) || !bson_iter_recurse(&all, &at))
+        return;
+    while (bson_iter_next(&at)) {
+        text_clear(&path);
+        text_printf(&path, "partitions.%s", bson_iter_key(&at));
+        if (!mongo_find_document(ledger, path.ptr, &entry) || !mongo_is_from(&entry, m->writer.slot))
+            BSON_APPEND_UTF8(unset, path.ptr, "");
+    }
+    text_fini(&path);
+}
+
+/* Below every incarnation, and positive: an audit takes a seat without one for damaged. */
+static bool make_seat(struct mongo_store *m, struct err *e)
+{
+    bson_t *update = BCON_NEW("$setOnInsert", "{", "inc", BCON_INT64(1), "}");
+    return mongo_change(m->client, MONGO_LEDGER, BCON_NEW("_id", BCON_UTF8(m->writer.slot)), update, true,
+                        NULL, e);
+}
+
+/* Reads the seat, and makes it for the first writer of the slot. `unset`: as add_useless() says. */
+static bool find_seat(struct mongo_store *m, const bson_t *ledger, bson_t *unset, struct err *e)
+{
+    bson_t seat;
+    bool is_named, good = mongo_confirm_seat(m->client, m->writer.slot, &seat, e);
+    bool is_missing = good && bson_empty(&seat);
+    if (good)
+        add_useless(m, ledger, &seat, unset, &is_named);
+    if (is_missing)
+        good = is_named ? mongo_miss_seat(m->client, m->writer.slot, e) : make_seat(m, e);
+    bson_destroy(&seat);
+    return good;
+}
+
+/* Raises the incarnation in the seat, if it is lower there. *taken: it has this writer's. `seat` is the seat
+ * since then. */
+static bool take_seat(struct mongo_store *m, const bson_t *ledger, bool *taken, bson_t *seat, struct err *e)
+{
+    bson_t unset = BSON_INITIALIZER;
+    bson_init(seat);
+    bool good = find_seat(m, ledger, &unset, e);
+    if (good) {
+        bson_t *query =
+            BCON_NEW("_id", BCON_UTF8(m->writer.slot), "inc", "{", "$lt", BCON_INT64(m->writer.inc), "}");
+        bson_t *update = BCON_NEW("$set", "{", "inc", BCON_INT64(m->writer.inc), "}");
+        if (!bson_empty(&unset))
+            BSON_APPEND_DOCUMENT(update, "$unset", &unset);
+        good = mongo_modify(m->client, MONGO_LEDGER, query, update, taken, seat, e);
+        bson_destroy(query);
+        bson_destroy(update);
+    }
+    if (good && !*taken) { /* the driver may have sent it twice, or another took the slot meanwhile */
+        bson_destroy(seat);
+        good = mongo_confirm_seat(m->client, m->writer.slot, seat, e);
+        *taken = good && mongo_number_at(seat, "inc", -1) == m->writer.inc;
+    }
+    bson_destroy(&unset);
+    return good;
+}
+
+/* What this writer knows of its slot from now on. A gap in the ledger may be of format 4, whose writers noted
+ * it before they committed, and their clock may have been ahead: its numbers stay unused. */
+static void note_slot(struct mongo_store *m, const bson_t *ledger, const bson_t *seat)
+{
+    struct mongo_writer *w = &m->writer;
+    char path[64];
+    snprintf(path, sizeof path, "writers.%s.gap.before", w->slot);
+    const int64_t unused = mongo_number_at(ledger, path, 0) - 1;
+    w->home_seq = mongo_seq_of(ledger, w->slot);
+    w->seat_seq = mongo_number_at(seat, "seq", 0);
+    w->committed = w->home_seq > w->seat_seq ? w->home_seq : w->seat_seq;
+    w->number = fresh(m, w->committed > unused ? w->committed : unused);
+    w->first = w->number + 1;
+    w->is_done = true;
+    w->logs_deleted = 0;
+    w->kept_ms = clock_mono_ms(m->store.clock);
+    w->batches_to_ask = MONGO_BATCHES_ASKED;
+}
+
+/* Finishes the batch that is open in either place, and those of other writers that are gone. */
+static bool finish_open(struct mongo_store *m, const bson_t *home, const bson_t *seat, struct err *e)
+{
+    struct mongo_open own;
+    bson_t ledger;
+    if ((mongo_open_of(home, m->writer.slot, &own) && !mongo_recover(m, &own, e)) ||
+        (mongo_seat_open(seat, m->writer.slot, &own) && !mongo_recover(m, &own, e)))
+        return false;
+    bool good = mongo_read_ledger(m, &ledger, e) && mongo_recover_abandoned(m, &ledger, true, e);
+    bson_destroy(&ledger);
+    return good;
+}
+
+static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struct err *e)
+{
+    bson_t after, seat = BSON_INITIALIZER;
+    bool good = take_home(m, ledger, taken, &after, e);
+    if (good && *taken) {
+        good = be_let_in(m, &after, e);
+        failpoint(FAILPOINT_SLOT_TAKEN);
+        if (good) {
+            bson_destroy(&seat);
+            good = take_seat(m, &after, taken, &seat, e);
+        }
+        if (good && *taken) {
+            note_slot(m, &after, &seat);
+            good = finish_open(m, &after, &seat, e);
+        }
+    }
+    bson_destroy(&seat);
+    bson_destroy(&after);
     return good;
 }
 
@@ -133,7 +235,7 @@ bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     BSON_APPEND_DATE_TIME(&set, lease, lease_ms);
     bson_append_document_end(&update, &set);
-    /* If not found, the next commit says so. */
+    /* If not found, mongo_keep_slot() says so. */
     bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, &found, e);
     bson_destroy(&update);
     bson_destroy(&query);
@@ -143,13 +245,17 @@ bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
 bool mongo_keep_slot(struct mongo_store *m, struct err *e)
 {
     int64_t now_ms = clock_mono_ms(m->store.clock);
+    char inc[64];
     bson_t ledger;
     if (now_ms - m->writer.kept_ms < KEEP_MS)
         return true;
-    m->writer.kept_ms = now_ms;
     if (!mongo_set_lease(m, clock_wall_ms(m->store.clock), e))
         return false;
+    m->writer.kept_ms = now_ms;
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
+    /* A commit in the seat does not see that another has taken the slot in the ledger alone. */
     bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e) &&
+                (mongo_number_at(&ledger, inc, -1) == m->writer.inc || mongo_lose_slot(m, &ledger, e)) &&
                 mongo_may_go_on(m, &ledger, e) && mongo_check_generations(m, e) &&
                 mongo_recover_abandoned(m, &ledger, true, e);
     bson_destroy(&ledger);

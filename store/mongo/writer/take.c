@@ -121,7 +121,7 @@ static bool check_generations(struct mongo_store *m, const struct range *of, str
 static bool claim(struct mongo_store *m, const struct range *of, struct err *e)
 {
     struct range range = *of;
-    return mongo_claim(&m->store, &range, 1, e) &&
+    return mongo_claim_home(m, &range, 1, e) &&
            (range.to == of->to ||
             err_set(e, EX_TEMPFAIL,
                     "another program has just counted more of it: run the same command again"));

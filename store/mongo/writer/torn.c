@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
+#include "store/mongo/ledger/seat.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
@@ -18,7 +19,10 @@
 
 /* Numbers of a slot in the ledger. Numbers above `seq`, and in the gap below it, were never used. */
 struct numbers {
-    int64_t seq, after, before;
+    int64_t seq;
+    struct {
+        int64_t after, before;
+    } gaps[2];    /* of the ledger, and of the seat */
     int64_t most; /* highest number above `seq` that was found in a document */
 };
 
@@ -35,7 +39,8 @@ struct asking {
 
 static bool is_in_gap(const struct numbers *n, int64_t number)
 {
-    return number > n->after && number < n->before;
+    return (number > n->gaps[0].after && number < n->gaps[0].before) ||
+           (number > n->gaps[1].after && number < n->gaps[1].before);
 }
 
 static void read_numbers(const bson_t *ledger, int i, struct numbers *n)
@@ -43,12 +48,14 @@ static void read_numbers(const bson_t *ledger, int i, struct numbers *n)
     char slot[MONGO_SLOT_BYTES], path[64];
     snprintf(slot, sizeof slot, "w%d", i);
     n->seq = mongo_seq_of(ledger, slot);
-    snprintf(path, sizeof path, "writers.%s.gap.after", slot);
-    n->after = mongo_number_at(ledger, path, 0);
-    snprintf(path, sizeof path, "writers.%s.gap.before", slot);
-    n->before = mongo_number_at(ledger, path, 0);
+    for (int k = 0; k < 2; k++) {
+        snprintf(path, sizeof path, "writers.%s.%sgap.after", slot, k == 0 ? "" : "seat.");
+        n->gaps[k].after = mongo_number_at(ledger, path, 0);
+        snprintf(path, sizeof path, "writers.%s.%sgap.before", slot, k == 0 ? "" : "seat.");
+        n->gaps[k].before = mongo_number_at(ledger, path, 0);
+    }
     if (is_in_gap(n, n->seq)) /* an older version, which knows no gaps, has used the number */
-        n->before = n->after;
+        memset(n->gaps, 0, sizeof n->gaps);
 }
 
 static bool refuse(const struct asking *a, int i, int64_t seq)
@@ -142,6 +149,21 @@ static bool ask_all(struct asking *a, struct slice packed)
     return good && (!is_begun || ask(a, &ids, &filter));
 }
 
+/* Takes the numbers of the slot's seat by an answer that is not old. */
+static bool confirm_numbers(const struct asking *a, int i, struct numbers *n)
+{
+    char slot[MONGO_SLOT_BYTES];
+    bson_t seat;
+    snprintf(slot, sizeof slot, "w%d", i);
+    bool good = mongo_confirm_seat(a->m->client, slot, &seat, a->e);
+    int64_t seq = good ? mongo_number_at(&seat, "seq", 0) : 0;
+    n->seq = seq > n->seq ? seq : n->seq;
+    n->gaps[1].after = mongo_number_at(&seat, "gap.after", 0);
+    n->gaps[1].before = mongo_number_at(&seat, "gap.before", 0);
+    bson_destroy(&seat);
+    return good;
+}
+
 /* Others count meanwhile: the ledger has by now what they had committed when a document was found. */
 static bool check_most(struct asking *a)
 {
@@ -151,7 +173,9 @@ static bool check_most(struct asking *a)
         struct numbers now;
         int64_t most = a->slots[i].most;
         read_numbers(&ledger, i, &now);
-        if (most > now.seq || is_in_gap(&now, most))
+        if (most > now.seq)
+            good = confirm_numbers(a, i, &now);
+        if (good && (most > now.seq || is_in_gap(&now, most)))
             good = refuse(a, i, now.seq);
     }
     bson_destroy(&ledger);

@@ -1,0 +1,14 @@
+/* mongo/writer/position.h - reads and writes how far a partition is counted, in the ledger, a seat or `past`.
+ * Cannot fail.
+ */
+#pragma once
+
+#include "store/mongo/handle/handle.h"
+
+/* Adds the conditions under which a claim holds in the ledger, but for the slot's incarnation. */
+void mongo_add_claim(struct mongo_store *m, const struct mongo_partition *p, bson_t *query);
+/* Adds the position of a partition to a $set of the ledger or a seat; `p` NULL: to a document of `past`. */
+void mongo_add_position(struct mongo_store *m, const struct mongo_partition *p, const struct range *range,
+                        bson_t *set);
+/* Reads a position, but for the names; false: there is none, and `r` is unchanged. */
+bool mongo_read_place(const bson_t *place, struct range *r);

@@ -1,0 +1,230 @@
+#include "store/mongo/writer/recall.h"
+
+#include "base/failpoint.h"
+#include "base/mem.h"
+#include "store/mongo/ledger/identity.h"
+#include "store/mongo/ledger/ledger.h"
+#include "store/mongo/ledger/seat.h"
+#include "store/mongo/send/recover.h"
+#include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
+#include "store/mongo/writer/member.h"
+#include "store/mongo/writer/position.h"
+
+#include <stdio.h>
+
+/* The entry of a partition in the ledger or in a seat; false: there is none. */
+static bool find_entry(struct mongo_store *m, const bson_t *document, const char *key, bson_t *entry)
+{
+    text_clear(&m->id);
+    text_printf(&m->id, "partitions.%s", key);
+    return mongo_find_document(document, m->id.ptr, entry);
+}
+
+bool mongo_covers(const struct mongo_names *keys, const bson_t *document, const char *path)
+{
+    bson_iter_t ranges, at, name;
+    if (!mongo_find_member(document, path, &ranges) || !bson_iter_recurse(&ranges, &at))
+        return false;
+    while (bson_iter_next(&at)) {
+        if (bson_iter_recurse(&at, &name) && bson_iter_find(&name, "partition") &&
+            BSON_ITER_HOLDS_UTF8(&name) &&
+            mongo_names_find(keys, slice_text(bson_iter_utf8(&name, NULL))) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- recall */
+
+/* Takes a seat's position if it was written under a later claim than the one found so far. *held: no later
+ * claim than this one has recalled it. */
+static void take_place(struct mongo_claims *c, size_t i, const bson_t *seat, bool *held)
+{
+    bson_t entry;
+    const struct mongo_partition *p = &c->partitions[i];
+    if (!find_entry(c->m, seat, p->key, &entry))
+        return;
+    int64_t since = mongo_number_at(&entry, "held", 0);
+    *held = *held && mongo_number_at(&entry, "fence", 0) == p->epoch;
+    if (since > c->held[i] && mongo_read_place(&entry, &c->ranges[i]))
+        c->held[i] = since;
+}
+
+/* Raises the fences in one seat. `is_its`: by partition, the ledger names this seat. */
+static bool recall_seat(struct mongo_claims *c, const char *slot, const bool *is_its, bool *held,
+                        struct err *e)
+{
+    struct mongo_store *m = c->m;
+    bson_t update = BSON_INITIALIZER, max, seat;
+    bson_t *query = BCON_NEW("_id", BCON_UTF8(slot));
+    bool found;
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$max", &max);
+    for (size_t i = 0; i < c->count; i++) {
+        if (is_its[i])
+            BSON_APPEND_INT64(&max, mongo_partition_member(m, &c->partitions[i], "fence"),
+                              c->partitions[i].epoch);
+    }
+    bson_append_document_end(&update, &max);
+    bool good = mongo_modify(m->client, MONGO_LEDGER, query, &update, &found, &seat, e) &&
+                (found || mongo_miss_seat(m->client, slot, e));
+    for (size_t i = 0; good && i < c->count; i++) {
+        if (is_its[i])
+            take_place(c, i, &seat, held);
+    }
+    if (good && strcmp(slot, m->writer.slot) != 0 && mongo_covers(&c->keys, &seat, "open.ranges"))
+        (void)mongo_seat_open(&seat, slot, &c->open[c->open_count++]);
+    bson_destroy(&seat);
+    bson_destroy(&update);
+    bson_destroy(query);
+    return good;
+}
+
+/* The ledger's own position. If the file was taken out there, it counts that there is none. */
+static void take_home(struct mongo_claims *c, size_t i, const bson_t *entry)
+{
+    struct range *r = &c->ranges[i];
+    r->to = -1;
+    (void)mongo_read_place(entry, r);
+    c->held[i] = mongo_number_at(entry, "held", 0);
+}
+
+bool mongo_recall(struct mongo_claims *c, const bson_t *ledger, bool *held, struct err *e)
+{
+    bson_t *entries = xcalloc(c->count + 1, sizeof *entries);
+    bool *is_its = xcalloc(c->count + 1, sizeof *is_its), good = true;
+    *held = true;
+    for (size_t i = 0; i < c->count; i++) {
+        if (!find_entry(c->m, ledger, c->partitions[i].key, &entries[i]))
+            bson_init(&entries[i]);
+        take_home(c, i, &entries[i]);
+        c->partitions[i].is_settled = true;
+    }
+    for (int s = 0; good && s < MONGO_SLOTS; s++) {
+        char slot[MONGO_SLOT_BYTES];
+        bool any = false;
+        snprintf(slot, sizeof slot, "w%d", s);
+        for (size_t i = 0; i < c->count; i++) {
+            is_its[i] = mongo_is_from(&entries[i], slot);
+            any |= is_its[i];
+            if (is_its[i] && strcmp(slot, c->m->writer.slot) != 0)
+                c->partitions[i].is_settled = false;
+        }
+        good = !any || recall_seat(c, slot, is_its, held, e);
+    }
+    free(is_its);
+    free(entries);
+    return good;
+}
+
+/* ---- home */
+
+bool mongo_bring_home(const struct mongo_claims *c, bool *held, struct err *e)
+{
+    struct mongo_store *m = c->m;
+    char inc[64];
+    bson_t query = BSON_INITIALIZER, update = BSON_INITIALIZER, set, list;
+    mongo_add_ledger(m, &query);
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
+    BSON_APPEND_INT64(&query, inc, m->writer.inc);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    for (size_t i = 0; i < c->count; i++) {
+        const struct mongo_partition *p = &c->partitions[i];
+        mongo_add_claim(m, p, &query);
+        BCON_APPEND(&query, mongo_partition_member(m, p, "held"), "{", "$not", "{", "$gte",
+                    BCON_INT64(p->epoch), "}", "}");
+        BSON_APPEND_INT64(&set, mongo_partition_member(m, p, "held"), p->epoch);
+        BSON_APPEND_ARRAY_BEGIN(&set, mongo_partition_member(m, p, "from"), &list);
+        bson_append_array_end(&set, &list);
+        if (!p->is_new)
+            mongo_add_position(m, p, &c->ranges[i], &set);
+    }
+    bson_append_document_end(&update, &set);
+    failpoint(FAILPOINT_CLAIM_HOME);
+    bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, held, e);
+    bson_destroy(&update);
+    bson_destroy(&query);
+    return good;
+}
+
+/* ---- afterwards */
+
+static bool is_to_settle(const struct mongo_partition *p)
+{
+    return p->is_claimed && !p->is_first && !p->is_settled && !p->is_home;
+}
+
+/* If a claim is lost, all stay as they are: then the next claim recalls more seats. */
+bool mongo_settle_claims(struct mongo_store *m, struct err *e)
+{
+    char inc[64];
+    bool held, good = true, any = false;
+    bson_t query = BSON_INITIALIZER, update = BSON_INITIALIZER, set, list;
+    mongo_add_ledger(m, &query);
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
+    BSON_APPEND_INT64(&query, inc, m->writer.inc);
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    for (size_t i = 0; i < m->writer.partition_count; i++) {
+        const struct mongo_partition *p = &m->writer.partitions[i];
+        if (!is_to_settle(p))
+            continue;
+        mongo_add_claim(m, p, &query);
+        BSON_APPEND_ARRAY_BEGIN(&set, mongo_partition_member(m, p, "from"), &list);
+        BSON_APPEND_UTF8(&list, "0", m->writer.slot);
+        bson_append_array_end(&set, &list);
+        any = true;
+    }
+    bson_append_document_end(&update, &set);
+    if (any) {
+        failpoint(FAILPOINT_CLAIM_SETTLING);
+        good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, &held, e);
+    }
+    for (size_t i = 0; good && i < m->writer.partition_count; i++)
+        m->writer.partitions[i].is_settled |= is_to_settle(&m->writer.partitions[i]);
+    bson_destroy(&update);
+    bson_destroy(&query);
+    return good;
+}
+
+/* What is found is relied upon without a claim: so each seat is confirmed. */
+static bool look_at_seat(struct mongo_store *m, const char *key, const struct mongo_names *keys,
+                         const char *slot, int64_t *best, int64_t *next, struct err *e)
+{
+    bson_t seat, entry;
+    struct mongo_open open;
+    bool good = mongo_confirm_seat(m->client, slot, &seat, e) &&
+                (!bson_empty(&seat) || mongo_miss_seat(m->client, slot, e));
+    if (good && find_entry(m, &seat, key, &entry)) {
+        int64_t held = mongo_number_at(&entry, "held", 0), there = mongo_number_at(&entry, "next", -1);
+        if (held > *best && there >= 0) {
+            *best = held;
+            *next = there;
+        }
+    }
+    good = good && (strcmp(slot, m->writer.slot) == 0 || !mongo_covers(keys, &seat, "open.ranges") ||
+                    !mongo_seat_open(&seat, slot, &open) || mongo_recover(m, &open, e));
+    bson_destroy(&seat);
+    return good;
+}
+
+bool mongo_look_at_seats(struct mongo_store *m, const char *key, const bson_t *ledger, int64_t *next,
+                         struct err *e)
+{
+    bson_t entry;
+    struct mongo_names keys;
+    bool good = true;
+    *next = -1;
+    if (!find_entry(m, ledger, key, &entry))
+        return true;
+    mongo_names_init(&keys);
+    (void)mongo_names_add(&keys, slice_text(key));
+    int64_t best = mongo_number_at(&entry, "held", 0);
+    *next = mongo_number_at(&entry, "next", -1);
+    for (int s = 0; good && s < MONGO_SLOTS; s++) {
+        char slot[MONGO_SLOT_BYTES];
+        snprintf(slot, sizeof slot, "w%d", s);
+        good = !mongo_is_from(&entry, slot) || look_at_seat(m, key, &keys, slot, &best, next, e);
+    }
+    mongo_names_fini(&keys);
+    return good;
+}
