@@ -201,14 +201,15 @@ SYSTEM_TESTS := $(wildcard tests/system/test_*.py tests/system/test_*.sh)
 ON_FERRETDB  := mongo mongo_contract mongo_fleet mongo_ttl mongo_raw_growth mongo_expire mongo_rollup mongo_top mongo_kafka mongo_passing \
                 mongo_monitoring mongo_raw mongo_prealloc mongo_peers mongo_apply mongo_raw_kafka mongo_copy mongo_sample \
                 mongo_failover mongo_chart_page mongo_top_sketches
-ON_PYTHON    := mongo_contract mongo_apply
+ON_PYTHON    := mongo_contract
 ON_ONE       := mongo_fleet mongo_kafka mongo_monitoring mongo_passing mongo_prealloc mongo_copy mongo_chart_page
 ON_SECANTUS  := $(filter-out $(ON_PYTHON) $(ON_ONE),$(ON_FERRETDB))
 # On SecantusDB these run in check-mongo only: check-all has mongo_weeks and mongo_raw roll up and store raw events there.
 LEFT_OUT     := mongo_rollup mongo_raw_kafka
 # These need no second server. The faster edition takes half the processor time: 15 s instead of 28 s for mongo_forget.
 ONLY_SECANTUS := mongo_weeks mongo_audit mongo_backup mongo_identity mongo_forget mongo_backfill mongo_kafka_backfill mongo_past \
-                mongo_versions mongo_registry mongo_charts mongo_series mongo_kills mongo_replace mongo_weeks_sketches mongo_totals mongo_seats
+                mongo_versions mongo_registry mongo_charts mongo_series mongo_kills mongo_replace mongo_weeks_sketches mongo_totals \
+                mongo_sketches mongo_live mongo_newest mongo_otlp mongo_page mongo_builds mongo_seats
 # The MongoDB tests on FerretDB with $1 rounds of what happens by chance; and the tests $3 on SecantusDB with $2 rounds.
 mongo_runs    = $(foreach t,$(ON_FERRETDB),'TALLYD_MONGO=ferretdb TALLYD_ROUNDS=$1 $(call system,$t)') \
                 $(foreach t,$3,'TALLYD_MONGO=secantus TALLYD_ROUNDS=$2 $(call system,$t)')

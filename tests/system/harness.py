@@ -26,7 +26,7 @@ import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DAY = ("2026-01-05", "2026-01-07")  # of what traffic() writes, with its late lines
-TIMEOUT_S = 60
+TIMEOUT_S = 180
 NOBODY = 65534
 
 PIPE_BYTES = 1 << 20

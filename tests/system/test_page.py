@@ -30,14 +30,15 @@ BEFORE = 13  # hits of /page/19 in the hour before; it has 39 in the last one
 PAST = ((1, 1240), (7, 2790))  # days before, hits then
 LOADS = 100  # at most, on a busy machine
 FIRST_LOAD_BYTES_MAX, PAINTED_MS_MAX = 200_000, 300
-# The browser's time for some work, the best of ten, on a computer that has to paint in PAINTED_MS_MAX; a slower one has as much longer.
+# The browser's time for some work, the median of ten, on a computer that has to paint in PAINTED_MS_MAX. One that is slower at that
+# moment has as much longer.
 WORK_MS = 20
-WORK = """Math.min(...Array.from({ length: 10 }, () => {
+WORK = """Array.from({ length: 10 }, () => {
     const begun = performance.now();
     let x = 0;
     for (let i = 0; i < 2e6; i++) x = (x * 31 + i) | 0;
     return performance.now() - begun + 0 * x;
-}))"""
+}).sort((a, b) => a - b)[5]"""
 
 # Texts that would leave a mark on the document if any of them ran.
 SCRIPT = f"/<script>document.body.setAttribute('{MARK}',1)</script>"
@@ -474,17 +475,17 @@ class PageTest(unittest.TestCase):
         page = self.browser.open("about:blank")
         self.addCleanup(page.close)
         page.send("Network.setCacheDisabled", cacheDisabled=True)
-        painted_ms, worked_ms = [], []
-        while len(painted_ms) < LOADS and (not painted_ms or min(painted_ms) > PAINTED_MS_MAX * min(worked_ms) / WORK_MS):
-            worked_ms.append(max(WORK_MS, page.evaluate(WORK)))
+        painted_ms = []  # as a computer would that does the work in WORK_MS
+        while len(painted_ms) < LOADS and min(painted_ms, default=PAINTED_MS_MAX + 1) > PAINTED_MS_MAX:
+            worked_ms = max(WORK_MS, page.evaluate(WORK))
             page.wire_bytes = 0
             page.go(self.daemon.url)
-            painted_ms.append(page.wait_for("performance.getEntriesByName('chart-painted')[0].startTime"))
+            painted_ms.append(page.wait_for("performance.getEntriesByName('chart-painted')[0].startTime") * WORK_MS / worked_ms)
             size = page.wire_bytes
         print(f"first load: {size} bytes; first chart painted after {min(painted_ms):.0f} ms, "
               f"the best of {len(painted_ms)}", flush=True)
         self.assertLessEqual(size, FIRST_LOAD_BYTES_MAX)
-        self.assertLessEqual(min(painted_ms), PAINTED_MS_MAX * min(worked_ms) / WORK_MS)
+        self.assertLessEqual(min(painted_ms), PAINTED_MS_MAX)
 
 
 class LiveTest(unittest.TestCase):
