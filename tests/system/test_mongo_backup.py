@@ -16,7 +16,7 @@ import threading
 import time
 
 from harness import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, dice, dying_at, failpoints
-from mongocase import CONFIG, FOLLOWING, LINES_A_BATCH, REPORTS, MongoCase, log, main, recount
+from mongocase import CONFIG, FOLLOWING, LINES_A_BATCH, REPORTS, MongoCase, log, main, proxy, recount
 
 try:
     import bson
@@ -165,6 +165,46 @@ class Beside(BackupCase):
             self.count("-q", *names)
             self.check(*logs.values(), files=names)
             self.check_at_rest()
+
+    def begin_and_wait(self, collection):
+        """A backup, and what lets it go on when it has copied this collection."""
+        has_come, goes_on = threading.Event(), threading.Event()
+        self.addCleanup(goes_on.set)
+        finds = []
+
+        def answer(piece):
+            found = proxy.COMMAND.match(piece)
+            finds.extend(found.groups() if found else [])
+            if found and found.groups() == (b"find", collection.encode()) and finds.count(collection.encode()) == 2:
+                has_come.set()  # the first one found all
+                goes_on.wait(TIMEOUT_S)
+
+        between = proxy.Proxy(self.server.port, answer=answer)
+        self.addCleanup(between.close)
+        process = self.start("admin", "backup", "copy", "-c", "tallyd.yaml", "--store", f"mongodb://127.0.0.1:{between.port}/{self.name}")
+        self.assertTrue(has_come.wait(TIMEOUT_S))
+        return process, goes_on.set
+
+    def lease(self, slot, year):
+        """To a program of another computer, until that year."""
+        self.ledger.change({"$set": {f"writers.{slot}.host": "another", f"writers.{slot}.lease": datetime.datetime(year, 1, 1)}})
+
+    def test_a_file_was_counted_by_one_slot_and_then_by_an_earlier_one(self):
+        """Its books say how far it is counted: as the last batch says, whichever slot that had."""
+        self.count("a.log")
+        backup, go_on = self.begin_and_wait("books")
+        for year in 2100, 1970:  # w0 is taken, and then it is free
+            self.lease("w0", year)
+            self.logs[0] += (more := log(self.dice, LINES_A_BATCH))
+            self.append("a.log", more)
+            self.count("a.log")
+        self.assertEqual({"w0", "w1"}, set(self.ledger.slots()))
+        go_on()
+        out, err = backup.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(EX_OK, backup.returncode, err.decode())
+        self.assertGreater(self.batches(out.decode()), 1)
+        self.restore("copy")
+        self.check_all()
 
     def test_logs_that_are_gone_fail_it(self):
         """They were deleted by hand, or by whoever knows nothing of backups."""

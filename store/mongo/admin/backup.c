@@ -242,6 +242,12 @@ static bool see_collection(void *context, const struct mongo_place *place, const
 
 /* ---- logs */
 
+static void add_log(struct logs *l, const struct mongo_open *log)
+{
+    l->list = xgrow(l->list, &l->capacity, l->count + 1, sizeof *l->list);
+    l->list[l->count++] = *log;
+}
+
 static bool take_log(void *context, const bson_t *document)
 {
     struct logs *l = context;
@@ -250,8 +256,8 @@ static bool take_log(void *context, const bson_t *document)
     if (!mongo_parse_batch_id(mongo_text_at(document, "_id"), &o, &part) || part != 0)
         return true;
     o.prev = mongo_number_at(document, "prev", NUMBER_NONE);
-    l->list = xgrow(l->list, &l->capacity, l->count + 1, sizeof *l->list);
-    l->list[l->count++] = o;
+    o.at_ms = mongo_number_at(document, "at", 0);
+    add_log(l, &o);
     return true;
 }
 
@@ -262,13 +268,22 @@ static int compare_logs(const void *a, const void *b)
     return order != 0 ? order : order_int64(x->inc, y->inc);
 }
 
+/* Times of one slot's logs grow. Those of format 4 have none, and only their numbers have an order. */
+static int compare_times(const void *a, const void *b)
+{
+    const struct mongo_open *x = a, *y = b;
+    int order = order_int64(x->at_ms, y->at_ms);
+    order = order != 0 ? order : strcmp(x->slot, y->slot);
+    return order != 0 ? order : order_int64(x->seq, y->seq);
+}
+
 static bool list_logs(struct backing *g, struct logs *l)
 {
     char from[MONGO_SLOT_BYTES + 2], to[MONGO_SLOT_BYTES + 2];
     snprintf(from, sizeof from, "%s/", l->slot);
     snprintf(to, sizeof to, "%s0", l->slot); /* sorts behind "/" */
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
-    bson_t *options = BCON_NEW("projection", "{", "prev", BCON_BOOL(true), "}");
+    bson_t *options = BCON_NEW("projection", "{", "prev", BCON_BOOL(true), "at", BCON_BOOL(true), "}");
     bool good = mongo_look(g->m->client, MONGO_BATCHES, filter, options, take_log, l, g->e);
     if (l->count > 0)
         qsort(l->list, l->count, sizeof *l->list, compare_logs);
@@ -295,8 +310,8 @@ static bool refuse_log(struct backing *g, const char *slot, int64_t seq, const c
                              (int)(MONGO_HOLD_MS / MINUTE_MS));
 }
 
-/* Finds the batches that were committed since documents were copied, the last one first. Batches that were
- * only logged are left out. */
+/* Finds the batches that were committed since documents were copied. Batches that were only logged are left
+ * out. */
 static bool find_committed(struct backing *g, const struct logs *l, int i, struct logs *committed)
 {
     char path[64];
@@ -306,9 +321,7 @@ static bool find_committed(struct backing *g, const struct logs *l, int i, struc
         size_t at = find_log(l, seq);
         if (at == l->count)
             return refuse_log(g, l->slot, seq, "gone");
-        committed->list =
-            xgrow(committed->list, &committed->capacity, committed->count + 1, sizeof *committed->list);
-        committed->list[committed->count++] = l->list[at];
+        add_log(committed, &l->list[at]);
         if (seq == g->base[i] && g->before[i] == NUMBER_NONE)
             return true; /* it was open when copying began */
         if (l->list[at].prev == NUMBER_NONE || l->list[at].prev >= seq)
@@ -349,31 +362,36 @@ static bool copy_log(struct backing *g, const struct mongo_open *log)
     return good;
 }
 
-static bool copy_logs_of(struct backing *g, int i)
+static bool find_logs(struct backing *g, struct logs *committed)
 {
-    struct logs l = {.count = 0}, committed = {.count = 0};
-    snprintf(l.slot, sizeof l.slot, "w%d", i);
-    bool good = list_logs(g, &l) && find_committed(g, &l, i, &committed);
-    for (size_t n = committed.count; good && n > 0; n--)
-        good = goes_on(g, MONGO_BATCHES) && copy_log(g, &committed.list[n - 1]);
-    g->batches += committed.count;
-    free(l.list);
-    free(committed.list);
-    return good;
-}
-
-/* Copies logs in the order in which restore applies them. */
-static bool copy_logs(struct backing *g)
-{
-    struct mongo_place place = {.collection = MONGO_BATCHES};
-    memcpy(place.database, g->dump.database, sizeof place.database);
-    bool good = mongo_dump_create(&g->dump, &place, &g->file, g->e);
+    bool good = true;
     for (int i = 0; good && i < MONGO_SLOTS; i++) {
         char path[64];
         bson_iter_t slot;
+        struct logs l = {.count = 0};
+        snprintf(l.slot, sizeof l.slot, "w%d", i);
         snprintf(path, sizeof path, "writers.w%d", i);
-        good = !mongo_find_member(&g->ledger, path, &slot) || copy_logs_of(g, i);
+        good = !mongo_find_member(&g->ledger, path, &slot) ||
+               (list_logs(g, &l) && find_committed(g, &l, i, committed));
+        free(l.list);
     }
+    return good;
+}
+
+/* Copies logs in the order in which restore applies them. Two slots may have counted one partition: then the
+ * later batch sets what the books say of its end. */
+static bool copy_logs(struct backing *g)
+{
+    struct mongo_place place = {.collection = MONGO_BATCHES};
+    struct logs committed = {.count = 0};
+    memcpy(place.database, g->dump.database, sizeof place.database);
+    bool good = mongo_dump_create(&g->dump, &place, &g->file, g->e) && find_logs(g, &committed);
+    if (committed.count > 0)
+        qsort(committed.list, committed.count, sizeof *committed.list, compare_times);
+    for (size_t i = 0; good && i < committed.count; i++)
+        good = goes_on(g, MONGO_BATCHES) && copy_log(g, &committed.list[i]);
+    g->batches = committed.count;
+    free(committed.list);
     return mongo_dump_end(&g->dump, &g->file, good, g->e);
 }
 

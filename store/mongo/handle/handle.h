@@ -61,6 +61,7 @@ struct mongo_open {
     int64_t inc, seq; /* incarnation and number; seq -1: no batch is open */
     int64_t prev;     /* the slot's batch before it; -1: `seq` is a fence, and higher numbers are as good */
     int64_t bytes;    /* size of its log, packed */
+    int64_t at_ms;    /* time of its log, as mongo/send/batches.h says; known while it is written */
 };
 
 /* A document to be preallocated. */
@@ -110,6 +111,7 @@ struct mongo_writer {
     bool fills_again;      /* an earlier copy into the database was not finished */
     int64_t before;        /* number of the batch that was committed before the batch under way */
     bool is_done;          /* neither ledger nor seat has an open batch of the slot */
+    int64_t at_ms;         /* time of its last log, or of a later one of others: mongo/send/batches.h */
     int64_t applied_at_ms; /* when the last batch was applied, by the monotonic clock */
     int64_t kept_ms;       /* when the lease was renewed last, by the monotonic clock */
     int64_t retired_ms;    /* when it last looked for files that have ended; 0: never */

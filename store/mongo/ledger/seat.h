@@ -1,7 +1,8 @@
 /* mongo/ledger/seat.h - seats: what changes with each batch of a slot is in a document of its own, beside the
  * ledger. So writers do not wait for each other (docs/LEDGER.md).
  *
- *   ledger   { _id: "w3", inc: 1767225600000, seq: 1767225600042, gap: { after: 17, before: 1767225600001 },
+ *   ledger   { _id: "w3", inc: 1767225600000, seq: 1767225600042, at: ISODate("2026-01-05T12:03:07.042Z"),
+ *              gap: { after: 17, before: 1767225600001 },
  *              open: { seq: 1767225600042, prev: 1767225600041, inc: 1767225600000, bytes: 4711,
  *                      ranges: [{ partition: "access:0", from: 10, to: 20 }] },
  *              partitions: { "access:0": { fence: 3, held: 3, next: 20, witnesses: … } } }

@@ -21,12 +21,14 @@ bool mongo_parse_batch_id(const char *id, struct mongo_open *o, unsigned *part)
     return is;
 }
 
-static bool insert_part(struct mongo_store *m, const char *id, int64_t prev, struct slice data, struct err *e)
+static bool insert_part(struct mongo_store *m, const char *id, const struct mongo_open *o, struct slice data,
+                        struct err *e)
 {
     bson_t part;
     bson_init(&part);
     BSON_APPEND_UTF8(&part, "_id", id);
-    BSON_APPEND_INT64(&part, "prev", prev);
+    BSON_APPEND_INT64(&part, "prev", o->prev);
+    BSON_APPEND_DATE_TIME(&part, "at", o->at_ms);
     BSON_APPEND_BINARY(&part, "zstd", BSON_SUBTYPE_BINARY, (const uint8_t *)data.ptr, (uint32_t)data.len);
     bool good = mongo_make(m->client, MONGO_BATCHES, &part, e);
     bson_destroy(&part);
@@ -40,7 +42,7 @@ bool mongo_insert_log(struct mongo_store *m, const struct mongo_open *o, struct 
         size_t len = packed.len - at < MONGO_LOG_PART_BYTES ? packed.len - at : MONGO_LOG_PART_BYTES;
         snprintf(part, sizeof part, "/%04zx", n);
         mongo_batch_id(id, o, part);
-        if (!insert_part(m, id, o->prev, slice_of(packed.ptr + at, len), e))
+        if (!insert_part(m, id, o, slice_of(packed.ptr + at, len), e))
             return false;
         at += len;
     }

@@ -1,9 +1,12 @@
 /* mongo/send/batches.h - logs in the database, as documents of `batches`:
  *
- *   batches   { _id: "w0/INC/SEQ/PART", prev: 41, zstd: … }
+ *   batches   { _id: "w0/INC/SEQ/PART", prev: 41, at: ISODate("2026-01-05T12:03:07.042Z"), zstd: … }
  *
- * `prev` leads a backup from a slot's last batch back to the first that the backup needs. Writers insert and
- * delete logs; recovery, backup and restore read them.
+ * prev   : leads a backup from a slot's last batch back to the first that the backup needs.
+ * at     : the order in which a restore applies logs of several slots. It is the writer's time, but later
+ *          than `at` of each batch that changed the books of the same partition before. Logs of format 4 have
+ *          none, and are before all others. The idea is that of hybrid logical clocks (Kulkarni et al., 2014).
+ * Owner  : writers insert and delete logs; recovery, backup and restore read them.
  */
 #pragma once
 

@@ -32,8 +32,11 @@
 
 static struct mongo_open own_open(const struct mongo_store *m, int64_t seq)
 {
-    struct mongo_open o = {
-        .is_home = m->writer.is_home, .inc = m->writer.inc, .seq = seq, .prev = m->writer.before};
+    struct mongo_open o = {.is_home = m->writer.is_home,
+                           .inc = m->writer.inc,
+                           .seq = seq,
+                           .prev = m->writer.before,
+                           .at_ms = m->writer.at_ms};
     snprintf(o.slot, sizeof o.slot, "%s", m->writer.slot);
     return o;
 }
@@ -113,6 +116,8 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
         return false;
     m->writer.number++;
     m->writer.before = m->writer.committed;
+    const int64_t now_ms = clock_wall_ms(m->store.clock);
+    m->writer.at_ms = now_ms > m->writer.at_ms ? now_ms : m->writer.at_ms + 1;
     if (m->batch.taken != NULL)
         mongo_write_opposites(m, batch, &m->batch.log);
     else if (m->batch.fills)

@@ -131,6 +131,8 @@ static void add_slot(struct mongo_store *m, int64_t seq, bson_t *query, bson_t *
     if (w->is_done)
         mongo_match_nothing(query, slot_path(m, "open", path));
     BSON_APPEND_INT64(set, slot_path(m, "seq", path), seq);
+    if (!w->is_home)
+        BSON_APPEND_DATE_TIME(set, "at", w->at_ms);
     if (w->committed >= w->first)
         return;
     BSON_APPEND_INT64(set, slot_path(m, "gap.after", path), w->committed);
@@ -155,6 +157,8 @@ void mongo_prepare_commit(struct mongo_store *m, int64_t seq)
     add_open(m, seq, &set);
     m->batch.commit_update = bson_new();
     BSON_APPEND_DOCUMENT(m->batch.commit_update, "$set", &set);
+    if (m->writer.is_home)
+        BCON_APPEND(m->batch.commit_update, "$max", "{", "at", BCON_DATE_TIME(m->writer.at_ms), "}");
     if (!bson_empty(&unset))
         BSON_APPEND_DOCUMENT(m->batch.commit_update, "$unset", &unset);
     bson_destroy(&unset);

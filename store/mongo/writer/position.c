@@ -51,6 +51,12 @@ void mongo_add_position(struct mongo_store *m, const struct mongo_partition *p, 
     }
 }
 
+void mongo_note_time(struct mongo_store *m, const bson_t *document)
+{
+    const int64_t at_ms = mongo_number_at(document, "at", 0);
+    m->writer.at_ms = at_ms > m->writer.at_ms ? at_ms : m->writer.at_ms;
+}
+
 /* Ledgers of older versions have no witnesses. */
 static void read_witnesses(const bson_t *place, struct witnesses *w)
 {

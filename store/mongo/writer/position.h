@@ -10,5 +10,7 @@ void mongo_add_claim(struct mongo_store *m, const struct mongo_partition *p, bso
 /* Adds the position of a partition to a $set of the ledger or a seat; `p` NULL: to a document of `past`. */
 void mongo_add_position(struct mongo_store *m, const struct mongo_partition *p, const struct range *range,
                         bson_t *set);
+/* Takes notice of the time of the last log behind a ledger or a seat: `at` of later logs is later. */
+void mongo_note_time(struct mongo_store *m, const bson_t *document);
 /* Reads a position, but for the names; false: there is none, and `r` is unchanged. */
 bool mongo_read_place(const bson_t *place, struct range *r);

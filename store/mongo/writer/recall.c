@@ -68,6 +68,7 @@ static bool recall_seat(struct mongo_claims *c, const char *slot, const bool *is
     bson_append_document_end(&update, &max);
     bool good = mongo_modify(m->client, MONGO_LEDGER, query, &update, &found, &seat, e) &&
                 (found || mongo_miss_seat(m->client, slot, e));
+    mongo_note_time(m, &seat);
     for (size_t i = 0; good && i < c->count; i++) {
         if (is_its[i])
             take_place(c, i, &seat, held);
@@ -94,6 +95,7 @@ bool mongo_recall(struct mongo_claims *c, const bson_t *ledger, bool *held, stru
     bson_t *entries = xcalloc(c->count + 1, sizeof *entries);
     bool *is_its = xcalloc(c->count + 1, sizeof *is_its), good = true;
     *held = true;
+    mongo_note_time(c->m, ledger);
     for (size_t i = 0; i < c->count; i++) {
         if (!find_entry(c->m, ledger, c->partitions[i].key, &entries[i]))
             bson_init(&entries[i]);
@@ -140,6 +142,7 @@ bool mongo_bring_home(const struct mongo_claims *c, bool *held, struct err *e)
             mongo_add_position(m, p, &c->ranges[i], &set);
     }
     bson_append_document_end(&update, &set);
+    BCON_APPEND(&update, "$max", "{", "at", BCON_DATE_TIME(m->writer.at_ms), "}");
     failpoint(FAILPOINT_CLAIM_HOME);
     bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, held, e);
     bson_destroy(&update);
@@ -194,6 +197,7 @@ static bool look_at_seat(struct mongo_store *m, const char *key, const struct mo
     struct mongo_open open;
     bool good = mongo_confirm_seat(m->client, slot, &seat, e) &&
                 (!bson_empty(&seat) || mongo_miss_seat(m->client, slot, e));
+    mongo_note_time(m, &seat);
     if (good && find_entry(m, &seat, key, &entry)) {
         int64_t held = mongo_number_at(&entry, "held", 0), there = mongo_number_at(&entry, "next", -1);
         if (held > *best && there >= 0) {
@@ -214,6 +218,7 @@ bool mongo_look_at_seats(struct mongo_store *m, const char *key, const bson_t *l
     struct mongo_names keys;
     bool good = true;
     *next = -1;
+    mongo_note_time(m, ledger);
     if (!find_entry(m, ledger, key, &entry))
         return true;
     mongo_names_init(&keys);

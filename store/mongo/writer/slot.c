@@ -14,6 +14,7 @@
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/begin.h"
 #include "store/mongo/writer/crowd.h"
+#include "store/mongo/writer/position.h"
 #include "store/mongo/writer/torn.h"
 
 #include <stdio.h>
@@ -157,6 +158,8 @@ static void note_slot(struct mongo_store *m, const bson_t *ledger, const bson_t 
     w->committed = w->home_seq > w->seat_seq ? w->home_seq : w->seat_seq;
     w->number = fresh(m, w->committed > unused ? w->committed : unused);
     w->first = w->number + 1;
+    mongo_note_time(m, ledger);
+    mongo_note_time(m, seat);
     w->is_done = true;
     w->logs_deleted = 0;
     w->kept_ms = clock_mono_ms(m->store.clock);
