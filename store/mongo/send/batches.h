@@ -4,8 +4,9 @@
  *
  * prev   : leads a backup from a slot's last batch back to the first that the backup needs.
  * at     : the order in which a restore applies logs of several slots. It is the writer's time, but later
- *          than `at` of each batch that changed the books of the same partition before. Logs of format 4 have
- *          none, and are before all others. The idea is that of hybrid logical clocks (Kulkarni et al., 2014).
+ *          than `at` of each batch before it in its slot, or in the books of the same partition. Logs of
+ *          format 4 have none, and are before all others. The idea is that of hybrid logical clocks
+ *          (Kulkarni et al., 2014).
  * Owner  : writers insert and delete logs; recovery, backup and restore read them.
  */
 #pragma once
