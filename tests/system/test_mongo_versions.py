@@ -6,7 +6,7 @@ import os
 import re
 import tarfile
 
-from harness import EX_CONFIG, dice, dying_at
+from harness import EX_CONFIG, EX_DATAERR, EX_TEMPFAIL, dice, dying_at
 from mongocase import CONFIG, LINES_A_BATCH, MongoCase, log, main, proxy
 from test_mongo_identity import KILLED
 from test_versions import COUNTED, GOLDEN, SPAN, Versions
@@ -88,6 +88,53 @@ class Databases(Versions, MongoCase):
             self.check_at_rest()
         self.assertEqual(FORMATS[-1], self.ledger.read()["v"])
         MongoCase.check(self, *logs, files=["a.log", "b.log"])
+
+    def two_parts(self):
+        """A log of which the first part is counted, in a database of format 4; and its seats."""
+        lines, rest = (log(dice(), 2 * LINES_A_BATCH) for _ in range(2))
+        self.write("tallyd.yaml", CONFIG)
+        self.write("a.log", lines)
+        self.count("a.log")
+        seats = list(self.base.ledger.find({"_id": {"$ne": "ledger"}}))
+        self.ledger.make_format_4()
+        self.append("a.log", rest)
+        return lines + rest, seats
+
+    def test_format_4_while_a_backup_of_it_is_taken(self):
+        """The older version copies no seats."""
+        lines, _ = self.two_parts()
+        until = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=5)
+        self.ledger.change({"$set": {"backups.old.until": until}})
+        self.count("a.log", status=EX_TEMPFAIL)
+        self.assertIn("has the format of an older version, and a backup of it is being taken: wait until that has ended", self.err)
+        self.assertEqual(4, self.ledger.read()["v"])
+        self.ledger.change({"$unset": {"backups.old": ""}})
+        self.count("a.log")
+        MongoCase.check(self, lines, files=["a.log"])
+
+    def test_format_4_that_was_restored_over_format_5(self):
+        """The older version knows no seats, and left them."""
+        lines, seats = self.two_parts()
+        for seat in seats:
+            seat["open"] = {"seq": seat["seq"] + 7, "prev": seat["seq"], "inc": seat["inc"], "bytes": 4711, "ranges": []}
+            self.base.ledger.insert_one(seat)
+        self.count("a.log")
+        self.check_at_rest()
+        MongoCase.check(self, lines, files=["a.log"])
+
+    def test_a_backup_of_format_4_that_ended_in_format_5(self):
+        """It has the ledger of the later version, and nothing of its seats."""
+        self.write("tallyd.yaml", CONFIG)
+        self.write("a.log", log(dice(), LINES_A_BATCH))
+        self.count("a.log")
+        self.tallyd("admin", "backup", "copy", "-c", "tallyd.yaml", "--store", self.store)
+        names = self.read("copy/tallyd-backup.json")
+        self.write("copy/tallyd-backup.json", re.sub(rb'("format" *: *{ *"\$numberInt" *: *)"2"', rb'\1"1"', names))
+        self.assertNotEqual(names, self.read("copy/tallyd-backup.json"))
+        self.anew()
+        self.tallyd("admin", "restore", "copy", "-c", "tallyd.yaml", "--store", self.store, status=EX_DATAERR)
+        self.assertIn("was taken while a later one counted: it is not whole", self.err)
+        self.assertEqual([], self.base.list_collection_names())
 
     # ---- numbers with fractions, which were millionths before format 4
 

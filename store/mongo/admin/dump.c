@@ -265,8 +265,8 @@ bool mongo_dump_open(struct mongo_dump *d, const char *dir, struct err *e)
                 "%s is no backup that `tallyd admin backup` ended: it has no " MONGO_DUMP_NAME
                 "; what mongodump made, mongorestore puts back",
                 dir);
-    const int64_t format = mongo_number_at(&names, "format", 0);
-    if (good && (format < 1 || format > MONGO_DUMP_FORMAT))
+    d->format = mongo_number_at(&names, "format", 0);
+    if (good && (d->format < 1 || d->format > MONGO_DUMP_FORMAT))
         good = err_set(e, EX_DATAERR, "%s is of another version of tallyd: restore it by that", path);
     if (good && mongo_find_member(&names, "database", &it) && BSON_ITER_HOLDS_UTF8(&it))
         snprintf(d->database, sizeof d->database, "%s", bson_iter_utf8(&it, NULL));

@@ -24,6 +24,7 @@ struct mongo_dump_entry {
 
 struct mongo_dump {
     const char *dir;                     /* borrowed */
+    int64_t format;                      /* that was read, up to MONGO_DUMP_FORMAT */
     char database[MONGO_DATABASE_BYTES]; /* of the counts; others begin with its name */
     struct mongo_dump_entry *list;
     size_t count, capacity;

@@ -66,6 +66,18 @@ static bool goes_on(const struct restoring *r, const char *what)
     return r->b->goes_on(r->b->context, what, r->documents, r->total) || backup_stopped("the restore", r->e);
 }
 
+/* A backup of an older version that was taken while a newer one began to count: it has no seats, and no logs
+ * of theirs. */
+static bool check_ledger(void *context, const bson_t *copied, struct err *e)
+{
+    const struct restoring *r = context;
+    return r->dump.format == MONGO_DUMP_FORMAT || mongo_number_at(copied, "v", 1) < MONGO_FORMAT ||
+           err_set(e, EX_DATAERR,
+                   "%s is of an older version of tallyd, and was taken while a later one counted: it is not "
+                   "whole; restore another one",
+                   r->b->path);
+}
+
 /* ---- nobody may count meanwhile */
 
 /* Refuses a database that a daemon counts into, or that has counts, without --force. Without a ledger no
@@ -526,7 +538,8 @@ static bool check_files(struct restoring *r)
 
 static bool restore_all(struct restoring *r)
 {
-    if (!check_target(r) || !mark_ledger(r))
+    const struct mongo_dump_entry *ledger = mongo_dump_find(&r->dump, r->dump.database, MONGO_LEDGER);
+    if (!mongo_dump_read(&r->dump, ledger, check_ledger, r, r->e) || !check_target(r) || !mark_ledger(r))
         return false;
     failpoint(FAILPOINT_RESTORE_MARKED);
     if (!mongo_drop_owned(r->m, &r->dump, r->e) || !load_all(r))

@@ -170,18 +170,6 @@ static void append_partitions(bson_t *to, const bson_t *home, const struct mongo
     places_fini(&places);
 }
 
-/* The time of the last log of all. */
-static void append_time(bson_t *to, const bson_t *home, const struct mongo_seats *s)
-{
-    int64_t last_ms = mongo_number_at(home, "at", 0);
-    for (size_t i = 0; i < MONGO_SLOTS; i++) {
-        const int64_t at_ms = s->has[i] ? mongo_number_at(&s->list[i], "at", 0) : 0;
-        last_ms = at_ms > last_ms ? at_ms : last_ms;
-    }
-    if (last_ms > 0)
-        BSON_APPEND_DATE_TIME(to, "at", last_ms);
-}
-
 /* ---- one moment */
 
 /* A hash of what changes when a position may move: epochs of claims, and what seats hold under them. */
@@ -258,8 +246,7 @@ bool mongo_read_picture(struct mongo_store *m, bson_t *ledger, struct err *e)
         last = moves;
         good = good && (!stands || check_seats(m->client, &home, &seats, e));
         if (good && stands && !bson_empty(&home)) {
-            bson_copy_to_excluding_noinit(&home, ledger, "at", "writers", "partitions", NULL);
-            append_time(ledger, &home, &seats);
+            bson_copy_to_excluding_noinit(&home, ledger, "writers", "partitions", NULL);
             append_writers(ledger, &home, &seats);
             append_partitions(ledger, &home, &seats);
         }

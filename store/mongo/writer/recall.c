@@ -157,11 +157,11 @@ static bool is_to_settle(const struct mongo_partition *p)
     return p->is_claimed && !p->is_first && !p->is_settled && !p->is_home;
 }
 
-/* If a claim is lost, all stay as they are: then the next claim recalls more seats. */
-bool mongo_settle_claims(struct mongo_store *m, struct err *e)
+/* One update for all. If a claim is lost, all stay as they are: then the next claim recalls more seats. */
+static bool settle(struct mongo_store *m, bool *held, struct err *e)
 {
     char inc[64];
-    bool held, good = true, any = false;
+    bool good = true, any = false;
     bson_t query = BSON_INITIALIZER, update = BSON_INITIALIZER, set, list;
     mongo_add_ledger(m, &query);
     snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
@@ -178,15 +178,38 @@ bool mongo_settle_claims(struct mongo_store *m, struct err *e)
         any = true;
     }
     bson_append_document_end(&update, &set);
+    *held = true;
     if (any) {
         failpoint(FAILPOINT_CLAIM_SETTLING);
-        good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, &held, e);
+        good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, held, e);
     }
-    for (size_t i = 0; good && i < m->writer.partition_count; i++)
-        m->writer.partitions[i].is_settled |= is_to_settle(&m->writer.partitions[i]);
     bson_destroy(&update);
     bson_destroy(&query);
     return good;
+}
+
+/* Nothing is to be settled of a claim that another one has followed. */
+static bool pass_over_lost(struct mongo_store *m, struct err *e)
+{
+    bson_t ledger;
+    bool good = mongo_read_home(m, &ledger, e);
+    for (size_t i = 0; good && i < m->writer.partition_count; i++) {
+        struct mongo_partition *p = &m->writer.partitions[i];
+        if (is_to_settle(p))
+            p->is_settled = mongo_number_at(&ledger, mongo_partition_member(m, p, "epoch"), 0) != p->epoch;
+    }
+    bson_destroy(&ledger);
+    return good;
+}
+
+bool mongo_settle_claims(struct mongo_store *m, struct err *e)
+{
+    bool held;
+    if (!settle(m, &held, e) || (!held && (!pass_over_lost(m, e) || !settle(m, &held, e))))
+        return false;
+    for (size_t i = 0; held && i < m->writer.partition_count; i++)
+        m->writer.partitions[i].is_settled |= is_to_settle(&m->writer.partitions[i]);
+    return true;
 }
 
 /* What is found is relied upon without a claim: so each seat is confirmed. */
