@@ -6,6 +6,7 @@ The judge is a recount of all lines by Python, and `tallyd verify`. The seed is 
 the server (tests/servers/mongo.py).
 """
 
+import datetime
 import os
 import signal
 import subprocess
@@ -229,24 +230,35 @@ class Replace(MongoCase):
         self.tallied("forget", "errors~1", config="taken.yaml")
         self.assertEqual(now, self.found_hours())
 
-    def test_range_is_not_taken_if_a_writer_came_meanwhile(self):
+    def while_it_grows(self, member, do):
+        """A number of the ledger grows all the time."""
+        ended = threading.Event()
+
+        def grow():
+            while not ended.is_set():
+                self.ledger.change({"$inc": {member: Int64(1)}})
+
+        grower = threading.Thread(target=grow)
+        grower.start()
+        try:
+            do()
+        finally:
+            ended.set()
+            grower.join()
+
+    def test_range_is_not_taken_if_a_writer_or_a_backup_came_meanwhile(self):
         self.begin_both()
         times = ["--from", self.RANGE[0], "--to", self.RANGE[1]]
         self.tallied("backfill", "-q", "again", *times, config="both.yaml")
-        was, ended = self.found(), threading.Event()
-
-        def come():
-            while not ended.is_set():
-                self.ledger.change({"$inc": {"writers.w5.inc": Int64(1)}})
-
-        writer = threading.Thread(target=come)
-        writer.start()
-        try:
-            self.take(*times, status=EX_TEMPFAIL)
-        finally:
-            ended.set()
-            writer.join()
-        self.assertIn("another writer counted meanwhile", self.err)
+        was = self.found()
+        for member in "writers.w5.inc", "noted":
+            with self.subTest(grows=member):
+                self.while_it_grows(member, lambda: self.take(*times, status=EX_TEMPFAIL))
+                self.assertIn("another writer counted, or a backup began, meanwhile", self.err)
+        self.ledger.change({"$set": {"backups.one.until": datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=5)}})
+        self.take(*times, status=EX_TEMPFAIL)
+        self.assertIn("a backup is being taken: wait until it has ended", self.err)
+        self.ledger.change({"$unset": {"backups.one": ""}})
         self.assertEqual({"errors", "again"}, {one["_id"] for one in self.base.reports.find()})  # nothing is left of it
         self.assertEqual(was, self.found())
         self.take(*times)

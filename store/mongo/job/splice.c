@@ -6,6 +6,7 @@
 #include "store/mongo/catalog/keys.h"
 #include "store/mongo/doc/watermarks.h"
 #include "store/mongo/job/drop.h"
+#include "store/mongo/ledger/copies.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
 #include "store/mongo/wire/command.h"
@@ -94,12 +95,14 @@ static bool make_hidden(struct mongo_store *m, const char *name, int generation,
            (!m->has_indexes || mongo_create_indexes(m, e));
 }
 
-/* The sum of the numbers that a writer raises when it takes a slot, and when it commits. */
-static bool sum_others(struct mongo_store *m, uint64_t *sum, struct err *e)
+/* The sum of the numbers that another writer raises when it takes a slot, and when it commits, and that a
+ * backup raises when it begins. *holds: a backup is under way. */
+static bool sum_others(struct mongo_store *m, uint64_t *sum, bool *holds, struct err *e)
 {
     bson_t ledger;
     bool good = mongo_read_ledger(m, &ledger, e);
-    *sum = 0;
+    *holds = mongo_has_hold(&ledger, clock_wall_ms(m->store.clock));
+    *sum = (uint64_t)mongo_number_at(&ledger, "noted", 0);
     for (int i = 0; good && i < MONGO_SLOTS; i++) {
         char slot[MONGO_SLOT_BYTES], path[64];
         snprintf(slot, sizeof slot, "w%d", i);
@@ -167,7 +170,10 @@ bool mongo_splice_begin(struct store *st, const char *report, const struct water
     m->splicing.watermarks = *watermarks;
     snprintf(m->splicing.report, sizeof m->splicing.report, "%s", report);
     st->fill = &fills;
-    return mongo_check_alone(m, e) && mongo_settle(st, e) && sum_others(m, &m->splicing.others, e);
+    bool holds;
+    return mongo_check_alone(m, e) && mongo_settle(st, e) && sum_others(m, &m->splicing.others, &holds, e) &&
+           (!holds || err_set(e, EX_TEMPFAIL, "%s: a backup is being taken: wait until it has ended",
+                              mongo_client_name(m->client)));
 }
 
 /* ---- the books */
@@ -250,10 +256,12 @@ static bool show(struct mongo_store *m, struct err *e)
 static bool check_others(struct mongo_store *m, struct err *e)
 {
     uint64_t others;
-    return sum_others(m, &others, e) &&
+    bool holds;
+    return sum_others(m, &others, &holds, e) &&
            (others == m->splicing.others ||
             err_set(e, EX_TEMPFAIL,
-                    "%s: another writer counted meanwhile: stop all that count, and run it again",
+                    "%s: another writer counted, or a backup began, meanwhile: stop all that count, wait for "
+                    "the backup, and run it again",
                     mongo_client_name(m->client)));
 }
 
