@@ -10,7 +10,7 @@
  *             { …, noted: 3 }                           backups that ever began
  *             { …, restoring: { since: ISODate(…) } }   in a copy, until it is restored: nobody counts
  *             { …, restoring: { …, copy: true } }       while `tallyd admin copy` fills it: admin/fill.h
- *   batches   { _id: "w0/…", zstd, prev: 41 }           prev: the batch that the slot had committed before
+ *   batches   { _id: "w0/…", zstd, prev: 41, at: … }    as mongo/send/batches.h says
  *
  * Seats  : the copied ledger has all positions. A copied seat has the slot's numbers alone.
  * Past   : while a backup goes on, no position leaves the ledger (mongo/writer/retire.h). So the copy of the
