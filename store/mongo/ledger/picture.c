@@ -244,25 +244,50 @@ static bool check_seats(const struct mongo_client *client, const bson_t *home, c
     return good;
 }
 
+/* Reads the ledger and then all of the seats. The caller destroys both in any case. */
+static bool read_once(struct mongo_store *m, bson_t *home, struct mongo_seats *s, struct err *e)
+{
+    memset(s->has, 0, sizeof s->has);
+    return mongo_read_home(m, home, e) && mongo_read_seats(m->client, true, s, e);
+}
+
+/* Writes them as one document. */
+static bool put_together(const struct mongo_client *client, const bson_t *home, const struct mongo_seats *s,
+                         bson_t *ledger, struct err *e)
+{
+    if (bson_empty(home))
+        return true;
+    bson_copy_to_excluding_noinit(home, ledger, "at", "writers", "partitions", NULL);
+    append_time(ledger, home, s);
+    append_writers(ledger, home, s);
+    append_partitions(ledger, home, s);
+    return check_seats(client, home, s, e);
+}
+
+bool mongo_read_all(struct mongo_store *m, bson_t *ledger, struct err *e)
+{
+    bson_t home;
+    struct mongo_seats seats;
+    bson_init(ledger);
+    bool good = read_once(m, &home, &seats, e) && put_together(m->client, &home, &seats, ledger, e);
+    mongo_seats_fini(&seats);
+    bson_destroy(&home);
+    return good;
+}
+
 bool mongo_read_picture(struct mongo_store *m, bson_t *ledger, struct err *e)
 {
-    uint64_t last = 0, moves = 0;
+    uint64_t last = 0;
     bool good = true, stands = false;
     bson_init(ledger);
     for (int tries = 0; good && !stands && tries < PICTURE_TRIES; tries++) {
         bson_t home;
-        struct mongo_seats seats = {0};
-        good = mongo_read_home(m, &home, e) && mongo_read_seats(m->client, true, &seats, e);
-        moves = good ? sum_all(&home, &seats) : 0;
+        struct mongo_seats seats;
+        good = read_once(m, &home, &seats, e);
+        uint64_t moves = good ? sum_all(&home, &seats) : 0;
         stands = good && tries > 0 && moves == last;
         last = moves;
-        good = good && (!stands || check_seats(m->client, &home, &seats, e));
-        if (good && stands && !bson_empty(&home)) {
-            bson_copy_to_excluding_noinit(&home, ledger, "at", "writers", "partitions", NULL);
-            append_time(ledger, &home, &seats);
-            append_writers(ledger, &home, &seats);
-            append_partitions(ledger, &home, &seats);
-        }
+        good = good && (!stands || put_together(m->client, &home, &seats, ledger, e));
         mongo_seats_fini(&seats);
         bson_destroy(&home);
     }

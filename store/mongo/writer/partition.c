@@ -468,7 +468,9 @@ static bool see_past(void *context, const bson_t *past)
            g->fn(g->context, &p);
 }
 
-/* The ledger first: what leaves it meanwhile is in `past` by then. */
+/* The ledger first: what leaves it meanwhile is in `past` by then. One picture: if a position moved from seat
+ * to seat between two readings, its file would pass for one that was never counted, and be counted again
+ * under another name. */
 bool mongo_positions(struct store *st, position_fn *fn, void *context, struct err *e)
 {
     struct positions g = {.fn = fn, .context = context};
