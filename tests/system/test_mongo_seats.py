@@ -5,11 +5,13 @@ A slot is taken from an import by a lease that a test writes: then it takes the 
 happens by chance is tried. The seed is printed; TALLYD_SEED repeats a run.
 """
 
+import collections
 import datetime
 import os
+import time
 
 from harness import EX_DATAERR, dice, draw_death, dying_at, failpoints
-from mongocase import LINES_A_BATCH, MongoCase, log, main
+from mongocase import LINES_A_BATCH, MongoCase, log, main, proxy
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
 KILLED = -9
@@ -121,6 +123,29 @@ class Seats(MongoCase):
             self.occupy(*taken)
             self.count("a.log", status=EX_DATAERR)
             self.assertIn("document w0 of collection ledger", self.err)
+
+    def test_claims_follow_each_other(self):
+        """It waits until they pause, and does not read all the time meanwhile."""
+        self.add()
+        self.count("a.log")
+        key = next(iter(self.base.ledger.find_one("ledger")["partitions"]))
+        readings = collections.Counter()
+        until = time.monotonic() + 3
+
+        def claim(piece):
+            if b"find\0\x07\0\0\0ledger\0" in piece:
+                readings["all"] += 1
+                if time.monotonic() < until:
+                    readings["early"] += 1
+                    self.ledger.change({"$inc": {f"partitions.{key}.epoch": 1}})
+
+        with proxy.Proxy(self.server.port) as between:
+            between.answer = claim
+            self.add()
+            self.count("a.log", url=f"mongodb://127.0.0.1:{between.port}/{self.name}")
+        self.assertTrue(3 < readings["early"] < 80, readings)
+        self.assertGreater(readings["all"], readings["early"])
+        self.check_all()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 /* Reads the ledger together with the seats (docs/LEDGER.md, "One picture"). */
+#include "base/clock.h"
 #include "base/mem.h"
 #include "store/mongo/handle/names.h"
 #include "store/mongo/ledger/ledger.h"
@@ -7,10 +8,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#define PICTURE_TRIES 1000
+/* As long as many writers may claim, one after the other. A writer renews its lease every 20 s, and may be
+ * silent for a minute. */
+#define PICTURE_MS      30000
+#define PICTURE_WAIT_MS 100
 
 /* ---- slots */
 
@@ -275,17 +280,22 @@ bool mongo_read_all(struct mongo_store *m, bson_t *ledger, struct err *e)
     return good;
 }
 
+/* One reading follows the other at once. If something has moved in between, both are made anew, a little
+ * later. */
 bool mongo_read_picture(struct mongo_store *m, bson_t *ledger, struct err *e)
 {
+    const int64_t until_ms = clock_mono_ms(m->store.clock) + PICTURE_MS;
     uint64_t last = 0;
     bool good = true, stands = false;
     bson_init(ledger);
-    for (int tries = 0; good && !stands && tries < PICTURE_TRIES; tries++) {
+    for (int i = 0; good && !stands && (i < 2 || clock_mono_ms(m->store.clock) < until_ms); i++) {
         bson_t home;
         struct mongo_seats seats;
+        if (i > 0 && i % 2 == 0)
+            nanosleep(&(struct timespec){.tv_nsec = PICTURE_WAIT_MS * 1000000L}, NULL);
         good = read_once(m, &home, &seats, e);
         uint64_t moves = good ? sum_all(&home, &seats) : 0;
-        stands = good && tries > 0 && moves == last;
+        stands = good && i > 0 && moves == last;
         last = moves;
         good = good && (!stands || put_together(m->client, &home, &seats, ledger, e));
         mongo_seats_fini(&seats);
