@@ -10,7 +10,7 @@ import datetime
 import os
 import time
 
-from harness import EX_DATAERR, dice, draw_death, dying_at, failpoints
+from harness import EX_DATAERR, DaemonCase, dice, draw_death, dying_at, failpoints
 from mongocase import LINES_A_BATCH, MongoCase, log, main, proxy
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
@@ -146,6 +146,23 @@ class Seats(MongoCase):
         self.assertTrue(3 < readings["early"] < 80, readings)
         self.assertGreater(readings["all"], readings["early"])
         self.check_all()
+
+
+class Daemons(MongoCase, DaemonCase):
+    def test_a_slot_that_was_taken_in_vain_is_free(self):
+        """A daemon takes the slot of one that was killed, and loses the server when it finishes its batch."""
+        self.put_between()
+        lines = log(dice(), LINES_A_BATCH)
+        self.write("a.log", lines)
+        self.count("a.log", status=KILLED, env=dying_at("mongo.committed"))
+        lost = proxy.Fault(lose=("insert", "site.day"))
+        self.between.plan = lambda: proxy.FAITHFUL if self.between.commands[lost.lose] else lost
+        self.launch("-c", "tallyd.yaml")
+        self.wait_until(lambda: self.nexts().get("a.log") == len(lines) and not self.base.ledger.find_one("w0").get("open"))
+        self.stop()
+        self.assertEqual(1, self.between.commands["lost"])
+        self.assertEqual(["w0"], list(self.ledger.slots()))
+        self.check(lines, files=["a.log"])
 
 
 if __name__ == "__main__":
