@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "store/mongo/handle/names.h"
+#include "store/mongo/ledger/full.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/seat.h"
 #include "store/mongo/wire/field.h"
@@ -253,7 +254,12 @@ static bool check_seats(const struct mongo_client *client, const bson_t *home, c
 static bool read_once(struct mongo_store *m, bson_t *home, struct mongo_seats *s, struct err *e)
 {
     memset(s->has, 0, sizeof s->has);
-    return mongo_read_home(m, home, e) && mongo_read_seats(m->client, true, s, e);
+    bool good = mongo_read_home(m, home, e) && mongo_read_seats(m->client, true, s, e);
+    for (size_t i = 0; good && i < MONGO_SLOTS; i++) {
+        if (s->has[i])
+            mongo_warn_if_full(m, &s->list[i]);
+    }
+    return good;
 }
 
 /* Writes them as one document. */

@@ -5,6 +5,7 @@
 #include "base/failpoint.h"
 #include "base/mem.h"
 #include "store/mongo/ledger/books.h"
+#include "store/mongo/ledger/full.h"
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
@@ -241,7 +242,8 @@ static bool write_claims(const struct mongo_claims *c, bool home, bson_t *ledger
             BSON_APPEND_UTF8(&from, mongo_partition_member(m, &c->partitions[i], "from"), m->writer.slot);
         bson_append_document_end(&update, &from);
     }
-    bool good = mongo_modify(m->client, MONGO_LEDGER, &query, &update, &found, ledger, e);
+    bool good = mongo_modify(m->client, MONGO_LEDGER, &query, &update, &found, ledger, e) ||
+                mongo_explain_full(m, MONGO_LEDGER, e);
     bson_destroy(&query);
     bson_destroy(&update);
     failpoint(FAILPOINT_CLAIM_WRITTEN);

@@ -2,6 +2,7 @@
 
 #include "base/failpoint.h"
 #include "base/mem.h"
+#include "store/mongo/ledger/full.h"
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/seat.h"
@@ -66,9 +67,11 @@ static bool recall_seat(struct mongo_claims *c, const char *slot, const bool *is
                               c->partitions[i].epoch);
     }
     bson_append_document_end(&update, &max);
-    bool good = mongo_modify(m->client, MONGO_LEDGER, query, &update, &found, &seat, e) &&
+    bool good = (mongo_modify(m->client, MONGO_LEDGER, query, &update, &found, &seat, e) ||
+                 mongo_explain_full(m, slot, e)) &&
                 (found || mongo_miss_seat(m->client, slot, e));
     mongo_note_time(m, &seat);
+    mongo_warn_if_full(m, &seat);
     for (size_t i = 0; good && i < c->count; i++) {
         if (is_its[i])
             take_place(c, i, &seat, held);
@@ -158,7 +161,8 @@ bool mongo_bring_home(const struct mongo_claims *c, bool *held, struct err *e)
     bson_append_document_end(&update, &set);
     BCON_APPEND(&update, "$max", "{", "at", BCON_DATE_TIME(m->writer.at_ms), "}");
     failpoint(FAILPOINT_CLAIM_HOME);
-    bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, held, e);
+    bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, held, e) ||
+                mongo_explain_full(m, MONGO_LEDGER, e);
     bson_destroy(&update);
     bson_destroy(&query);
     return good;
