@@ -4,8 +4,8 @@
  * mongo_read_home()    the ledger itself: who, leases, owners, the format
  * mongo_read_ledger()  the same, with numbers and open batches of slots as of their seats, too: each slot by
  *                      itself, and not all as of one moment
- * mongo_read_all()     the same, with the positions that count, each seat by itself: of a partition that moves
- *                      meanwhile it may show an older position, or none
+ * mongo_read_all()     the same, with the positions that count, each seat by itself: of a partition that
+ *                      moves meanwhile it may show an older position, or none
  * mongo_read_picture() the same, as of one moment; it reads all twice at least
  */
 #pragma once

@@ -187,9 +187,9 @@ static bool move_in(struct mongo_store *m, const bson_t *ledger, bool *taken, st
     return good;
 }
 
-/* A slot is given back if its writer is refused, or fails for a reason that may pass: it soon tries again, and
- * would leave one slot after the other that passes for alive. A slot that is damaged stays taken until its
- * lease ends, so that other writers take others meanwhile. */
+/* A slot is given back if its writer is refused, or fails for a reason that may pass: it soon tries again,
+ * and would leave one slot after the other that passes for alive. A slot that is damaged stays taken until
+ * its lease ends, so that other writers take others meanwhile. */
 static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struct err *e)
 {
     struct err ignored;
