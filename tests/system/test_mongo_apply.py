@@ -507,6 +507,34 @@ class Ledger(MongoCase):
         self.assertEqual(1, self.err.count("event=ledger_nearly_full"), self.err)
         self.assertEqual({"a.log", "b.log"}, set(self.nexts()))
 
+    def fill(self, name, free):
+        """One of its documents, by another hand, up to so many bytes less than it may have."""
+        one = self.base.ledger.find_one_and_update({"_id": name}, {"$unset": {"filler": ""}}, return_document=True)
+        filler = "x" * (DOCUMENT_BYTES_MAX - len(bson.encode({**one, "filler": ""})) - free)
+        self.base.ledger.update_one({"_id": name}, {"$set": {"filler": filler}})
+
+    def test_a_seat_is_told_before_it_is_full(self):
+        self.write("tallyd.yaml", CONFIG)
+        self.count(self.write("a.log", (self.LOG % "a").encode()))
+        self.fill("w0", 1 << 20)
+        self.count(self.write("b.log", (self.LOG % "b").encode()))
+        self.assertEqual(1, self.err.count("event=ledger_nearly_full"), self.err)
+        self.assertIn(" document=w0 ", self.err)
+        self.assertIn("this writer counts nothing more: have other daemons count", self.err)
+
+    def test_one_that_is_full(self):
+        """The claim says it, and the commit."""
+        self.write("tallyd.yaml", CONFIG)
+        self.count(self.write("a.log", (self.LOG % "a").encode()))
+        for name, free, advice in (("ledger", 0, "another database"), ("w0", 0, "have other daemons"), ("w0", 250, "have other daemons")):
+            with self.subTest(name, free=free):
+                self.fill(name, free)
+                self.count(self.write("b.log", (self.LOG % "b").encode()), status=EX_IOERR)
+                self.assertRegex(self.err, f"document {name} of collection ledger has 16777.* of 16777216 bytes: .*{advice}.*{TOO_LARGE}")
+                self.fill(name, 1 << 20)
+        self.count("b.log")
+        self.assertEqual({"a.log", "b.log"}, set(self.nexts()))
+
 
 if __name__ == "__main__":
     main()

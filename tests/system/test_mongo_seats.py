@@ -5,11 +5,13 @@ A slot is taken from an import by a lease that a test writes: then it takes the 
 happens by chance is tried. The seed is printed; TALLYD_SEED repeats a run.
 """
 
+import collections
 import datetime
 import os
+import time
 
-from harness import EX_DATAERR, dice, draw_death, dying_at, failpoints
-from mongocase import LINES_A_BATCH, MongoCase, log, main
+from harness import EX_DATAERR, DaemonCase, dice, draw_death, dying_at, failpoints
+from mongocase import LINES_A_BATCH, MongoCase, log, main, proxy
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
 KILLED = -9
@@ -121,6 +123,46 @@ class Seats(MongoCase):
             self.occupy(*taken)
             self.count("a.log", status=EX_DATAERR)
             self.assertIn("document w0 of collection ledger", self.err)
+
+    def test_claims_follow_each_other(self):
+        """It waits until they pause, and does not read all the time meanwhile."""
+        self.add()
+        self.count("a.log")
+        key = next(iter(self.base.ledger.find_one("ledger")["partitions"]))
+        readings = collections.Counter()
+        until = time.monotonic() + 3
+
+        def claim(piece):
+            if b"find\0\x07\0\0\0ledger\0" in piece:
+                readings["all"] += 1
+                if time.monotonic() < until:
+                    readings["early"] += 1
+                    self.ledger.change({"$inc": {f"partitions.{key}.epoch": 1}})
+
+        with proxy.Proxy(self.server.port) as between:
+            between.answer = claim
+            self.add()
+            self.count("a.log", url=f"mongodb://127.0.0.1:{between.port}/{self.name}")
+        self.assertTrue(3 < readings["early"] < 80, readings)
+        self.assertGreater(readings["all"], readings["early"])
+        self.check_all()
+
+
+class Daemons(MongoCase, DaemonCase):
+    def test_a_slot_that_was_taken_in_vain_is_free(self):
+        """A daemon takes the slot of one that was killed, and loses the server when it finishes its batch."""
+        self.put_between()
+        lines = log(dice(), LINES_A_BATCH)
+        self.write("a.log", lines)
+        self.count("a.log", status=KILLED, env=dying_at("mongo.committed"))
+        lost = proxy.Fault(lose=("insert", "site.day"))
+        self.between.plan = lambda: proxy.FAITHFUL if self.between.commands[lost.lose] else lost
+        self.launch("-c", "tallyd.yaml")
+        self.wait_until(lambda: self.nexts().get("a.log") == len(lines) and not self.base.ledger.find_one("w0").get("open"))
+        self.stop()
+        self.assertEqual(1, self.between.commands["lost"])
+        self.assertEqual(["w0"], list(self.ledger.slots()))
+        self.check(lines, files=["a.log"])
 
 
 if __name__ == "__main__":

@@ -22,11 +22,8 @@
 #include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define PROBLEM_BYTES 2048
 
 /* The numbers of each slot that a collection has. */
 struct seen {
@@ -44,8 +41,7 @@ struct gap {
 
 struct checking {
     struct mongo_store *m;
-    check_fn *problem;
-    void *context;
+    struct mongo_problems problems;
     bson_t before;                   /* the ledger before the documents were read */
     struct gap gaps[MONGO_SLOTS][2]; /* in the ledger itself, and in the seat */
     struct text key, id;
@@ -55,17 +51,6 @@ struct checking {
     struct mongo_collection *names;
     size_t count, capacity, name_capacity;
 };
-
-static void tell(struct checking *g, const char *format, ...) PRINTF_LIKE(2, 3);
-static void tell(struct checking *g, const char *format, ...)
-{
-    char line[PROBLEM_BYTES];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    g->problem(g->context, line);
-}
 
 static int64_t seq_of(const bson_t *ledger, int slot)
 {
@@ -114,17 +99,18 @@ static void check_name(struct checking *g, const bson_t *document)
     const char *id = id_of(document);
     if (!mongo_key_in_document(m, c->report, document, &g->key, &is_other) ||
         (has_time && (date_ms < 0 || date_ms >= CIVIL_END_MS))) {
-        tell(g, "%s: the document \"%s\" has no known series, or no time", c->name, id);
+        mongo_tell(&g->problems, "%s: the document \"%s\" has no known series, or no time", c->name, id);
         return;
     }
     const struct slice key = text_slice(&g->key);
     mongo_id(&g->id, m, c->report, has_time ? mongo_time(c->kind->span, date_ms, time) : NULL,
              is_other ? NULL : &key);
     if (strcmp(g->id.ptr != NULL ? g->id.ptr : "", id) != 0)
-        tell(g,
-             "%s: the document \"%s\" should be called \"%s\", by its metadata: its counts are of another "
-             "series",
-             c->name, id, g->id.ptr != NULL ? g->id.ptr : "");
+        mongo_tell(
+            &g->problems,
+            "%s: the document \"%s\" should be called \"%s\", by its metadata: its counts are of another "
+            "series",
+            c->name, id, g->id.ptr != NULL ? g->id.ptr : "");
 }
 
 static bool see_document(void *context, const bson_t *document)
@@ -178,16 +164,18 @@ static bool check_ahead(struct checking *g, size_t i, const bson_t *after, struc
         if (!mongo_count(g->m->client, name, BCON_NEW(path, "{", "$gt", BCON_INT64(seq), "}"), &count, e))
             return false;
         if (seq < 0)
-            tell(g,
-                 "%s: %" PRId64
-                 " documents, one of them \"%s\", have batches of writer w%d, which is not in the ledger",
-                 name, count, s->ids[slot], slot);
+            mongo_tell(
+                &g->problems,
+                "%s: %" PRId64
+                " documents, one of them \"%s\", have batches of writer w%d, which is not in the ledger",
+                name, count, s->ids[slot], slot);
         else
-            tell(g,
-                 "%s: %" PRId64 " documents, one of them \"%s\", have batch %" PRId64
-                 " of writer w%d, whose last one is %" PRId64
-                 " by the ledger: they are newer than the ledger, which may call counted records uncounted",
-                 name, count, s->ids[slot], s->seq[slot], slot, seq);
+            mongo_tell(
+                &g->problems,
+                "%s: %" PRId64 " documents, one of them \"%s\", have batch %" PRId64
+                " of writer w%d, whose last one is %" PRId64
+                " by the ledger: they are newer than the ledger, which may call counted records uncounted",
+                name, count, s->ids[slot], s->seq[slot], slot, seq);
     }
     return true;
 }
@@ -197,11 +185,11 @@ static void check_lost(struct checking *g, size_t i)
     const struct seen *s = &g->collections[i];
     for (int slot = 0; slot < MONGO_SLOTS; slot++) {
         if (s->lost[slot] > 0)
-            tell(g,
-                 "%s: %" PRIu64
-                 " documents, one of them \"%s\", have batches of writer w%d that the ledger has "
-                 "never known: they are of what was counted before it was put back",
-                 g->names[i].name, s->lost[slot], s->lost_ids[slot], slot);
+            mongo_tell(&g->problems,
+                       "%s: %" PRIu64
+                       " documents, one of them \"%s\", have batches of writer w%d that the ledger has "
+                       "never known: they are of what was counted before it was put back",
+                       g->names[i].name, s->lost[slot], s->lost_ids[slot], slot);
     }
 }
 
@@ -215,11 +203,11 @@ static void check_behind(struct checking *g)
             int64_t seq = seq_of(&g->before, slot);
             snprintf(name, sizeof name, "w%d", slot);
             if (seq > 0 && g->collections[i].seq[slot] < seq && !mongo_open_of(&g->before, name, &open))
-                tell(g,
-                     "%s: by the ledger, batch %" PRId64
-                     " of writer w%d is done, but no books have it: they are older "
-                     "than the ledger, and what it calls counted may be missing",
-                     g->names[i].name, seq, slot);
+                mongo_tell(&g->problems,
+                           "%s: by the ledger, batch %" PRId64
+                           " of writer w%d is done, but no books have it: they are older "
+                           "than the ledger, and what it calls counted may be missing",
+                           g->names[i].name, seq, slot);
         }
     }
 }
@@ -237,10 +225,10 @@ static bool check_fence(struct checking *g, size_t i, struct err *e)
             return false;
         free(stamps.list);
         if (g->collections[i].fence > stamps.fence)
-            tell(g,
-                 "%s: documents were rolled up by fence %" PRId64 ", but `jobs` is at %" PRId64
-                 ": they are newer than it",
-                 c->name, g->collections[i].fence, stamps.fence);
+            mongo_tell(&g->problems,
+                       "%s: documents were rolled up by fence %" PRId64 ", but `jobs` is at %" PRId64
+                       ": they are newer than it",
+                       c->name, g->collections[i].fence, stamps.fence);
     }
     return true;
 }
@@ -255,12 +243,13 @@ static bool check_log(struct checking *g, const struct mongo_open *o, struct err
     bool good = mongo_read_log(g->m, o, &packed, e) && mongo_read_open(g->m, o, &now, e);
     bool is_whole = (int64_t)packed.len == o->bytes;
     if (good && now.seq == o->seq && !is_whole)
-        tell(g,
-             "batches: of the log of batch %" PRId64 " of writer %s, which is under way, %zu of %" PRId64
-             " bytes are there",
-             o->seq, o->slot, packed.len, o->bytes);
+        mongo_tell(&g->problems,
+                   "batches: of the log of batch %" PRId64
+                   " of writer %s, which is under way, %zu of %" PRId64 " bytes are there",
+                   o->seq, o->slot, packed.len, o->bytes);
     if (good && is_whole && !mongo_log_check(text_slice(&packed), &why))
-        tell(g, "batches: the log of batch %" PRId64 " of writer %s: %s", o->seq, o->slot, why.text);
+        mongo_tell(&g->problems, "batches: the log of batch %" PRId64 " of writer %s: %s", o->seq, o->slot,
+                   why.text);
     text_fini(&packed);
     return good;
 }
@@ -271,15 +260,17 @@ static void check_partition(struct checking *g, const bson_t *ledger, const char
     bson_t partition;
     char slot[64];
     if (!mongo_take_document(value, &partition)) {
-        tell(g, "ledger: the partition \"%s\" is not a document", key);
+        mongo_tell(&g->problems, "ledger: the partition \"%s\" is not a document", key);
         return;
     }
     const char *owner = mongo_text_at(&partition, "owner");
     if (mongo_number_at(&partition, "next", 0) < 0 || mongo_number_at(&partition, "epoch", 0) < 0)
-        tell(g, "ledger: the partition \"%s\" has a negative offset or a negative epoch", key);
+        mongo_tell(&g->problems, "ledger: the partition \"%s\" has a negative offset or a negative epoch",
+                   key);
     snprintf(slot, sizeof slot, "writers.%s.inc", owner);
     if (owner[0] != '\0' && mongo_number_at(ledger, slot, -1) < 0)
-        tell(g, "ledger: the partition \"%s\" is of writer %s, which it does not know", key, owner);
+        mongo_tell(&g->problems, "ledger: the partition \"%s\" is of writer %s, which it does not know", key,
+                   owner);
 }
 
 static bool check_ledger(struct checking *g, const bson_t *ledger, struct err *e)
@@ -331,7 +322,7 @@ static bool check_all(struct checking *g, struct err *e)
     if (good) {
         bson_destroy(&after);
         good = mongo_read_ledger(g->m, &after, e) && check_ledger(g, &after, e) &&
-               mongo_check_seats(g->m, g->problem, g->context, e);
+               mongo_check_seats(g->m, &g->problems, e);
     }
     for (size_t i = 0; good && i < g->count; i++) {
         check_lost(g, i);
@@ -345,7 +336,7 @@ static bool check_all(struct checking *g, struct err *e)
 
 bool mongo_check(struct store *st, check_fn *problem, void *context, struct err *e)
 {
-    struct checking g = {.m = mongo_of(st), .problem = problem, .context = context};
+    struct checking g = {.m = mongo_of(st), .problems = {problem, context}};
     bool good = mongo_read_ledger(g.m, &g.before, e);
     read_gaps(&g);
     good = good && check_all(&g, e);

@@ -9,29 +9,14 @@
 #include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 
-#define PROBLEM_BYTES 2048
-
 struct seating {
-    check_fn *problem;
-    void *context;
+    const struct mongo_problems *problems;
     bson_t home;               /* the ledger itself */
     struct mongo_seats before; /* read before it */
     struct mongo_seats after;  /* read after it, without partitions */
 };
-
-static void tell(const struct seating *s, const char *format, ...) PRINTF_LIKE(2, 3);
-static void tell(const struct seating *s, const char *format, ...)
-{
-    char line[PROBLEM_BYTES];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    s->problem(s->context, line);
-}
 
 /* The epochs of a file begin again while its position comes back from `past`. */
 static bool has_lasting_epoch(const bson_t *partition)
@@ -46,24 +31,25 @@ static void check_entry(const struct seating *s, const char *slot, const bson_it
     bson_t entry, partitions, partition;
     bson_iter_t it;
     if (!mongo_take_document(at, &entry)) {
-        tell(s, "ledger: the partition \"%s\" of seat %s is not a document", key, slot);
+        mongo_tell(s->problems, "ledger: the partition \"%s\" of seat %s is not a document", key, slot);
         return;
     }
     const int64_t held = mongo_number_at(&entry, "held", 0), fence = mongo_number_at(&entry, "fence", 0);
     if (mongo_number_at(&entry, "next", 0) < 0 || held < 0 || fence < held)
-        tell(s,
-             "ledger: the partition \"%s\" of seat %s has a negative offset, or was counted without a claim",
-             key, slot);
+        mongo_tell(
+            s->problems,
+            "ledger: the partition \"%s\" of seat %s has a negative offset, or was counted without a claim",
+            key, slot);
     if (!mongo_find_document(&s->home, "partitions", &partitions) ||
         !bson_iter_init_find(&it, &partitions, key) || !mongo_take_document(&it, &partition) ||
         !has_lasting_epoch(&partition))
         return;
     const int64_t epoch = mongo_number_at(&partition, "epoch", 0);
     if (fence > epoch)
-        tell(s,
-             "ledger: the partition \"%s\" was claimed %" PRId64 " times by seat %s, and %" PRId64
-             " times by the ledger: the seat is newer than the ledger",
-             key, fence, slot, epoch);
+        mongo_tell(s->problems,
+                   "ledger: the partition \"%s\" was claimed %" PRId64 " times by seat %s, and %" PRId64
+                   " times by the ledger: the seat is newer than the ledger",
+                   key, fence, slot, epoch);
 }
 
 static void check_seat(const struct seating *s, size_t number)
@@ -75,18 +61,18 @@ static void check_seat(const struct seating *s, size_t number)
     snprintf(path, sizeof path, "writers.%s.inc", slot);
     const int64_t inc = mongo_number_at(seat, "inc", 0), known = mongo_number_at(&s->home, path, -1);
     if (inc <= 0)
-        tell(s, "ledger: seat %s has no incarnation", slot);
+        mongo_tell(s->problems, "ledger: seat %s has no incarnation", slot);
     else if (known < 0)
-        tell(s, "ledger: seat %s is of a writer that the ledger does not know", slot);
+        mongo_tell(s->problems, "ledger: seat %s is of a writer that the ledger does not know", slot);
     else if (inc > known)
-        tell(s,
-             "ledger: seat %s was taken by incarnation %" PRId64 ", and the ledger's last one is %" PRId64
-             ": the seat is newer than the ledger",
-             slot, inc, known);
+        mongo_tell(s->problems,
+                   "ledger: seat %s was taken by incarnation %" PRId64
+                   ", and the ledger's last one is %" PRId64 ": the seat is newer than the ledger",
+                   slot, inc, known);
     if (!bson_iter_init_find(&all, seat, "partitions"))
         return;
     if (!BSON_ITER_HOLDS_DOCUMENT(&all) || !bson_iter_recurse(&all, &at)) {
-        tell(s, "ledger: the partitions of seat %s are not a document", slot);
+        mongo_tell(s->problems, "ledger: the partitions of seat %s are not a document", slot);
         return;
     }
     while (bson_iter_next(&at))
@@ -100,10 +86,11 @@ static void check_from(const struct seating *s, const char *key, const bson_t *p
         char slot[MONGO_SLOT_BYTES];
         snprintf(slot, sizeof slot, "w%zu", i);
         if (!s->after.has[i] && mongo_is_from(partition, slot))
-            tell(s,
-                 "ledger: seat %s is missing, which may have the position of partition \"%s\": restore the "
-                 "database from a backup",
-                 slot, key);
+            mongo_tell(
+                s->problems,
+                "ledger: seat %s is missing, which may have the position of partition \"%s\": restore the "
+                "database from a backup",
+                slot, key);
     }
 }
 
@@ -123,9 +110,9 @@ static void check_all(const struct seating *s)
     }
 }
 
-bool mongo_check_seats(struct mongo_store *m, check_fn *problem, void *context, struct err *e)
+bool mongo_check_seats(struct mongo_store *m, const struct mongo_problems *problems, struct err *e)
 {
-    struct seating s = {.problem = problem, .context = context};
+    struct seating s = {.problems = problems};
     bool good = mongo_read_seats(m->client, true, &s.before, e);
     if (good) {
         good = mongo_read_home(m, &s.home, e) && mongo_read_seats(m->client, false, &s.after, e);

@@ -39,7 +39,8 @@ static bool shard_key(const struct mongo_store *m, const struct mongo_collection
         [HOLDS_TOP] = "not sharded: a document for each hour, day and month",
         [HOLDS_BATCHES] = "written, and soon deleted: only a hash spreads what is there for a second",
         [HOLDS_BOOKS] = "not sharded: a small document for each partition of a source",
-        [HOLDS_LEDGER] = "not sharded: one document, whose compare-and-set is what makes counting exact",
+        [HOLDS_LEDGER] =
+            "not sharded: one document for all, and a seat for each writer, which are read together",
         [HOLDS_JOBS] = "not sharded: a document for each report",
         [HOLDS_REPORTS] = "not sharded: a few documents, read at start",
         [HOLDS_RAW] = "one client's events in a range of time ask one shard; no chunk takes all that is new"};

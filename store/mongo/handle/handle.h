@@ -219,7 +219,8 @@ struct mongo_store {
     size_t connections; /* connections in all, with `client` */
     struct mongo_limits limits;
     enum mongo_pipelines pipelines; /* as a writer's batches have shown */
-    bool has_told_full;             /* it has warned that the ledger is nearly full */
+    bool has_told_ledger;           /* it has warned that the ledger is nearly full, */
+    bool has_told_seat;             /* and that its seat is */
     struct text id;                 /* scratch: the `_id` of a document that is read or written */
 
     struct report *reports;

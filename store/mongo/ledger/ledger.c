@@ -1,7 +1,7 @@
 /* Reads the ledger (docs/LEDGER.md). */
 #include "store/mongo/ledger/ledger.h"
 
-#include "base/log.h"
+#include "store/mongo/ledger/full.h"
 #include "store/mongo/ledger/seat.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
@@ -13,23 +13,6 @@ int64_t mongo_seq_of(const bson_t *ledger, const char *slot)
     char path[64];
     snprintf(path, sizeof path, "writers.%s.seq", slot);
     return mongo_number_at(ledger, path, 0);
-}
-
-/* Only files that have ended leave the ledger. */
-static void warn_if_full(struct mongo_store *m, const bson_t *ledger)
-{
-    struct text store = {0};
-    char quoted[LOG_QUOTE_BYTES];
-    if (ledger->len < MONGO_LEDGER_BYTES_FULL || m->has_told_full)
-        return;
-    text_url(&store, slice_text(m->uri));
-    log_warn(
-        "ledger_nearly_full",
-        "store=%s bytes=%u limit=%zu next=\"at the limit nothing more is counted: have further logs counted "
-        "into another database\"",
-        log_quote(store.ptr, quoted), ledger->len, MONGO_LEDGER_BYTES_MAX);
-    text_fini(&store);
-    m->has_told_full = true;
 }
 
 bool mongo_confirm_ledger(struct mongo_client *client, bson_t *ledger, struct err *e)
@@ -48,7 +31,7 @@ bool mongo_read_home(struct mongo_store *m, bson_t *ledger, struct err *e)
     bool good = is_writer ? mongo_confirm_ledger(m->client, ledger, e)
                           : mongo_read_document(m->client, MONGO_LEDGER, MONGO_LEDGER, ledger, e);
     if (good)
-        warn_if_full(m, ledger);
+        mongo_warn_if_full(m, ledger);
     return good;
 }
 

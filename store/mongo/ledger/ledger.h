@@ -4,7 +4,9 @@
  * mongo_read_home()    the ledger itself: who, leases, owners, the format
  * mongo_read_ledger()  the same, with numbers and open batches of slots as of their seats, too: each slot by
  *                      itself, and not all as of one moment
- * mongo_read_picture() the same, with the positions that count, as of one moment
+ * mongo_read_all()     the same, with the positions that count, each seat by itself: of a partition that
+ *                      moves meanwhile it may show an older position, or none
+ * mongo_read_picture() the same, as of one moment; it reads all twice at least
  */
 #pragma once
 
@@ -19,9 +21,10 @@
  * update, and what they show may be taken back. Who relies on it confirms it: mongo_confirm_seat(). */
 bool mongo_read_home(struct mongo_store *m, bson_t *ledger, struct err *e) MUST_CHECK;
 bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e) MUST_CHECK;
+bool mongo_read_all(struct mongo_store *m, bson_t *ledger, struct err *e) MUST_CHECK;
 bool mongo_read_picture(struct mongo_store *m, bson_t *ledger, struct err *e) MUST_CHECK;
 
-/* Of a ledger that mongo_read_ledger() or mongo_read_picture() read. The number of a slot's last batch. */
+/* Of a ledger that any of these but mongo_read_home() read. The number of a slot's last batch. */
 int64_t mongo_seq_of(const bson_t *ledger, const char *slot);
 /* The open batch of a slot; false: none. */
 bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o);

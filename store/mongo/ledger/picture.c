@@ -1,16 +1,22 @@
 /* Reads the ledger together with the seats (docs/LEDGER.md, "One picture"). */
+#include "base/clock.h"
 #include "base/mem.h"
 #include "store/mongo/handle/names.h"
+#include "store/mongo/ledger/full.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/seat.h"
 #include "store/mongo/wire/field.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#define PICTURE_TRIES 1000
+/* As long as many writers may claim, one after the other. A writer renews its lease every 20 s, and may be
+ * silent for a minute. */
+#define PICTURE_MS      30000
+#define PICTURE_WAIT_MS 100
 
 /* ---- slots */
 
@@ -232,24 +238,59 @@ static bool check_seats(const struct mongo_client *client, const bson_t *home, c
     return good;
 }
 
+/* Reads the ledger and then all of the seats. The caller destroys both in any case. */
+static bool read_once(struct mongo_store *m, bson_t *home, struct mongo_seats *s, struct err *e)
+{
+    memset(s->has, 0, sizeof s->has);
+    bool good = mongo_read_home(m, home, e) && mongo_read_seats(m->client, true, s, e);
+    for (size_t i = 0; good && i < MONGO_SLOTS; i++) {
+        if (s->has[i])
+            mongo_warn_if_full(m, &s->list[i]);
+    }
+    return good;
+}
+
+/* Writes them as one document. */
+static bool put_together(const struct mongo_client *client, const bson_t *home, const struct mongo_seats *s,
+                         bson_t *ledger, struct err *e)
+{
+    if (bson_empty(home))
+        return true;
+    bson_copy_to_excluding_noinit(home, ledger, "writers", "partitions", NULL);
+    append_writers(ledger, home, s);
+    append_partitions(ledger, home, s);
+    return check_seats(client, home, s, e);
+}
+
+bool mongo_read_all(struct mongo_store *m, bson_t *ledger, struct err *e)
+{
+    bson_t home;
+    struct mongo_seats seats;
+    bson_init(ledger);
+    bool good = read_once(m, &home, &seats, e) && put_together(m->client, &home, &seats, ledger, e);
+    mongo_seats_fini(&seats);
+    bson_destroy(&home);
+    return good;
+}
+
+/* One reading follows the other at once. If something has moved in between, both are made anew, a little
+ * later. */
 bool mongo_read_picture(struct mongo_store *m, bson_t *ledger, struct err *e)
 {
-    uint64_t last = 0, moves = 0;
+    const int64_t until_ms = clock_mono_ms(m->store.clock) + PICTURE_MS;
+    uint64_t last = 0;
     bool good = true, stands = false;
     bson_init(ledger);
-    for (int tries = 0; good && !stands && tries < PICTURE_TRIES; tries++) {
+    for (int i = 0; good && !stands && (i < 2 || clock_mono_ms(m->store.clock) < until_ms); i++) {
         bson_t home;
-        struct mongo_seats seats = {0};
-        good = mongo_read_home(m, &home, e) && mongo_read_seats(m->client, true, &seats, e);
-        moves = good ? sum_all(&home, &seats) : 0;
-        stands = good && tries > 0 && moves == last;
+        struct mongo_seats seats;
+        if (i > 0 && i % 2 == 0)
+            nanosleep(&(struct timespec){.tv_nsec = PICTURE_WAIT_MS * 1000000L}, NULL);
+        good = read_once(m, &home, &seats, e);
+        uint64_t moves = good ? sum_all(&home, &seats) : 0;
+        stands = good && i > 0 && moves == last;
         last = moves;
-        good = good && (!stands || check_seats(m->client, &home, &seats, e));
-        if (good && stands && !bson_empty(&home)) {
-            bson_copy_to_excluding_noinit(&home, ledger, "writers", "partitions", NULL);
-            append_writers(ledger, &home, &seats);
-            append_partitions(ledger, &home, &seats);
-        }
+        good = good && (!stands || put_together(m->client, &home, &seats, ledger, e));
         mongo_seats_fini(&seats);
         bson_destroy(&home);
     }

@@ -2,6 +2,7 @@
 #include "store/mongo/writer/commit.h"
 
 #include "base/clock.h"
+#include "store/mongo/ledger/full.h"
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
@@ -231,7 +232,7 @@ bool mongo_commit(struct mongo_store *m, bool *committed, struct err *e)
 {
     if (!mongo_update_one(m->client, MONGO_LEDGER, m->batch.commit_filter, m->batch.commit_update, false,
                           committed, e))
-        return false;
+        return mongo_explain_full(m, m->writer.is_home ? MONGO_LEDGER : m->writer.slot, e);
     if (!*committed && !is_committed(m, committed, e))
         return false;
     if (!*committed)

@@ -5,6 +5,7 @@
 #include "base/failpoint.h"
 #include "base/mem.h"
 #include "store/mongo/ledger/books.h"
+#include "store/mongo/ledger/full.h"
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
@@ -241,7 +242,8 @@ static bool write_claims(const struct mongo_claims *c, bool home, bson_t *ledger
             BSON_APPEND_UTF8(&from, mongo_partition_member(m, &c->partitions[i], "from"), m->writer.slot);
         bson_append_document_end(&update, &from);
     }
-    bool good = mongo_modify(m->client, MONGO_LEDGER, &query, &update, &found, ledger, e);
+    bool good = mongo_modify(m->client, MONGO_LEDGER, &query, &update, &found, ledger, e) ||
+                mongo_explain_full(m, MONGO_LEDGER, e);
     bson_destroy(&query);
     bson_destroy(&update);
     failpoint(FAILPOINT_CLAIM_WRITTEN);
@@ -468,7 +470,9 @@ static bool see_past(void *context, const bson_t *past)
            g->fn(g->context, &p);
 }
 
-/* The ledger first: what leaves it meanwhile is in `past` by then. */
+/* The ledger first: what leaves it meanwhile is in `past` by then. One picture: if a position moved from seat
+ * to seat between two readings, its file would pass for one that was never counted, and be counted again
+ * under another name. */
 bool mongo_positions(struct store *st, position_fn *fn, void *context, struct err *e)
 {
     struct positions g = {.fn = fn, .context = context};

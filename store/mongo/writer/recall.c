@@ -2,6 +2,7 @@
 
 #include "base/failpoint.h"
 #include "base/mem.h"
+#include "store/mongo/ledger/full.h"
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/seat.h"
@@ -66,9 +67,11 @@ static bool recall_seat(struct mongo_claims *c, const char *slot, const bool *is
                               c->partitions[i].epoch);
     }
     bson_append_document_end(&update, &max);
-    bool good = mongo_modify(m->client, MONGO_LEDGER, query, &update, &found, &seat, e) &&
+    bool good = (mongo_modify(m->client, MONGO_LEDGER, query, &update, &found, &seat, e) ||
+                 mongo_explain_full(m, slot, e)) &&
                 (found || mongo_miss_seat(m->client, slot, e));
     mongo_note_time(m, &seat);
+    mongo_warn_if_full(m, &seat);
     for (size_t i = 0; good && i < c->count; i++) {
         if (is_its[i])
             take_place(c, i, &seat, held);
@@ -90,24 +93,38 @@ static void take_home(struct mongo_claims *c, size_t i, const bson_t *entry)
     c->held[i] = mongo_number_at(entry, "held", 0);
 }
 
+/* Reads the ledger's own positions. entries: bytes of each partition's member, borrowed from the ledger. */
+static void take_homes(struct mongo_claims *c, const bson_t *ledger, struct slice *entries)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        bson_t entry = BSON_INITIALIZER;
+        if (find_entry(c->m, ledger, c->partitions[i].key, &entry))
+            entries[i] = (struct slice){(const char *)bson_get_data(&entry), entry.len};
+        take_home(c, i, &entry);
+        c->partitions[i].is_settled = true;
+    }
+}
+
+static bool names_seat(struct slice entry, const char *slot)
+{
+    bson_t partition;
+    return entry.len > 0 && bson_init_static(&partition, (const uint8_t *)entry.ptr, entry.len) &&
+           mongo_is_from(&partition, slot);
+}
+
 bool mongo_recall(struct mongo_claims *c, const bson_t *ledger, bool *held, struct err *e)
 {
-    bson_t *entries = xcalloc(c->count + 1, sizeof *entries);
+    struct slice *entries = xcalloc(c->count + 1, sizeof *entries);
     bool *is_its = xcalloc(c->count + 1, sizeof *is_its), good = true;
     *held = true;
     mongo_note_time(c->m, ledger);
-    for (size_t i = 0; i < c->count; i++) {
-        if (!find_entry(c->m, ledger, c->partitions[i].key, &entries[i]))
-            bson_init(&entries[i]);
-        take_home(c, i, &entries[i]);
-        c->partitions[i].is_settled = true;
-    }
+    take_homes(c, ledger, entries);
     for (int s = 0; good && s < MONGO_SLOTS; s++) {
         char slot[MONGO_SLOT_BYTES];
         bool any = false;
         snprintf(slot, sizeof slot, "w%d", s);
         for (size_t i = 0; i < c->count; i++) {
-            is_its[i] = mongo_is_from(&entries[i], slot);
+            is_its[i] = names_seat(entries[i], slot);
             any |= is_its[i];
             if (is_its[i] && strcmp(slot, c->m->writer.slot) != 0)
                 c->partitions[i].is_settled = false;
@@ -144,7 +161,8 @@ bool mongo_bring_home(const struct mongo_claims *c, bool *held, struct err *e)
     bson_append_document_end(&update, &set);
     BCON_APPEND(&update, "$max", "{", "at", BCON_DATE_TIME(m->writer.at_ms), "}");
     failpoint(FAILPOINT_CLAIM_HOME);
-    bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, held, e);
+    bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, held, e) ||
+                mongo_explain_full(m, MONGO_LEDGER, e);
     bson_destroy(&update);
     bson_destroy(&query);
     return good;

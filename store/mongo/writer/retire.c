@@ -116,11 +116,12 @@ static void choose(struct retiring *g)
     }
 }
 
-/* Chooses files, unless a backup is under way: it copies `past` before the ledger. */
+/* Chooses files, unless a backup is under way: it copies `past` before the ledger. No picture is needed: the
+ * claim finds the position itself, and `noted` and the backups are of the ledger alone. */
 static bool find_ended(struct retiring *g, struct err *e)
 {
     bson_t ledger;
-    bool good = mongo_read_picture(g->m, &ledger, e);
+    bool good = mongo_read_all(g->m, &ledger, e);
     g->noted = mongo_number_at(&ledger, "noted", 0);
     if (good && !mongo_has_hold(&ledger, clock_wall_ms(g->m->store.clock)))
         find_candidates(g, &ledger);

@@ -31,17 +31,12 @@ static int64_t fresh(const struct mongo_store *m, int64_t last)
     return now_ms > last ? now_ms : last;
 }
 
-/* If several writers come at once, the one that takes its slot last sees the others. It gives the slot back
- * if it is refused. */
+/* If several writers come at once, the one that takes its slot last sees the others. */
 static bool be_let_in(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
-    struct err ignored;
-    bool good = m->writer.since_ms > 0 ? mongo_may_go_on(m, ledger, e)
-                                       : mongo_may_begin(m, m->reports, m->store.report_count, ledger, e) &&
-                                             mongo_admit(m, ledger, e);
-    if (!good)
-        (void)!mongo_set_lease(m, 0, &ignored);
-    return good;
+    return m->writer.since_ms > 0 ? mongo_may_go_on(m, ledger, e)
+                                  : mongo_may_begin(m, m->reports, m->store.report_count, ledger, e) &&
+                                        mongo_admit(m, ledger, e);
 }
 
 /* The ledger first: from then on, nobody claims under an earlier incarnation. */
@@ -179,23 +174,34 @@ static bool finish_open(struct mongo_store *m, const bson_t *home, const bson_t 
     return good;
 }
 
-static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struct err *e)
+/* Makes a slot of the ledger usable that this writer has taken and been let into. */
+static bool move_in(struct mongo_store *m, const bson_t *ledger, bool *taken, struct err *e)
 {
-    bson_t after, seat = BSON_INITIALIZER;
-    bool good = take_home(m, ledger, taken, &after, e);
+    bson_t seat;
+    bool good = take_seat(m, ledger, taken, &seat, e);
     if (good && *taken) {
-        good = be_let_in(m, &after, e);
-        failpoint(FAILPOINT_SLOT_TAKEN);
-        if (good) {
-            bson_destroy(&seat);
-            good = take_seat(m, &after, taken, &seat, e);
-        }
-        if (good && *taken) {
-            note_slot(m, &after, &seat);
-            good = finish_open(m, &after, &seat, e);
-        }
+        note_slot(m, ledger, &seat);
+        good = finish_open(m, ledger, &seat, e);
     }
     bson_destroy(&seat);
+    return good;
+}
+
+/* A slot is given back if its writer is refused, or fails for a reason that may pass: it soon tries again,
+ * and would leave one slot after the other that passes for alive. A slot that is damaged stays taken until
+ * its lease ends, so that other writers take others meanwhile. */
+static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struct err *e)
+{
+    struct err ignored;
+    bson_t after;
+    bool good = take_home(m, ledger, taken, &after, e);
+    if (good && *taken) {
+        bool is_in = be_let_in(m, &after, e);
+        failpoint(FAILPOINT_SLOT_TAKEN);
+        good = is_in && move_in(m, &after, taken, e);
+        if (!good && (!is_in || e->retryable) && m->writer.slot[0] != '\0')
+            (void)!mongo_set_lease(m, 0, &ignored);
+    }
     bson_destroy(&after);
     return good;
 }
