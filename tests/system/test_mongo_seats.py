@@ -102,14 +102,31 @@ class Seats(MongoCase):
             self.check_all()
         self.assertGreaterEqual(kills, ROUNDS // 2, "the kills came too late to test anything")
 
-    def test_taken_out_it_stays_gone(self):
-        """Whoever takes the slot removes the old position of its seat; and the ledger says that there is none."""
+    def test_taken_out_its_seat_lets_it_go(self):
+        """Whoever takes the slot removes the old position of its seat, whatever is counted then."""
         self.add()
         self.count("a.log")
         self.forget()
-        self.assertLess(0, self.seat("w0").get("next", 0))
+        self.assertLess(0, self.seat("w0")["next"])
+        self.write("b.log", log(self.dice, 1))
         self.occupy()
+        self.count("b.log")
+        self.assertEqual(["b.log"], [os.path.basename(one["label"]) for one in self.base.ledger.find_one("w0")["partitions"].values()])
+
+    def test_taken_out_it_stays_gone(self):
+        """A writer of w0 may live on, claim the file again, and be killed: then the ledger names its seat, which has the old position."""
+        self.add()
         self.count("a.log")
+        self.forget()
+        key, = self.ledger.partitions()
+        self.ledger.change({"$set": {f"partitions.{key}.from": ["w0"]}})
+        self.assertLess(0, self.seat("w0")["next"])
+        self.tallyd("verify", "--store", self.store, "--store-only")
+        self.tallyd("admin", "copy", self.store, f"{self.store}-copy")
+        self.occupy("w0")
+        for store in f"{self.store}-copy", self.store:
+            self.assertRegex(self.count("a.log", url=store), f"counted {len(self.lines.splitlines())} ")
+        self.assertEqual(["w1"], self.home()["from"])
         self.check_all()
 
     def test_the_seat_is_gone(self):
@@ -121,6 +138,42 @@ class Seats(MongoCase):
             self.occupy(*taken)
             self.count("a.log", status=EX_DATAERR)
             self.assertIn("document w0 of collection ledger", self.err)
+
+    def lose(self, seat):
+        """Nobody takes a lower position for that of the seat."""
+        self.occupy()
+        self.base.ledger.delete_one({"_id": seat})
+        missed = f"its ledger says that document {seat} of collection ledger has positions, and there is none"
+        for command in ["backup", "--store", self.store, "backup"], ["copy", self.store, f"{self.store}-copy"]:
+            with self.subTest(command[0]):
+                self.tallyd("admin", *command, status=EX_DATAERR)
+                self.assertIn(missed, self.err)
+        for files in ["--store-only"], ["-c", "tallyd.yaml", "a.log"]:
+            with self.subTest(files):
+                self.tallyd("verify", "--store", self.store, *files, status=1 if files == ["--store-only"] else EX_DATAERR)
+                self.assertIn(missed, self.err)
+        self.add(1)
+        self.count("a.log", status=EX_DATAERR)
+        self.assertIn(missed, self.err)
+
+    def test_a_seat_is_gone_and_the_ledger_has_an_older_position(self):
+        self.add()
+        self.count("a.log")
+        self.forget(status=KILLED, env=dying_at("forget.taken"))
+        self.finish("a.log")
+        self.assertLess(self.home()["next"], self.seat("w0")["next"])
+        self.assertLess(0, self.home()["next"])
+        self.lose("w0")
+
+    def test_a_seat_is_gone_and_another_has_an_older_position(self):
+        self.add()
+        self.count("a.log")
+        self.add()
+        self.occupy("w0")
+        self.count("a.log", status=KILLED, env=dying_at("claim.settling"))
+        self.assertEqual(["w0", "w1"], self.home()["from"])
+        self.assertLess(self.seat("w0")["next"], self.seat("w1")["next"])
+        self.lose("w1")
 
 
 if __name__ == "__main__":
