@@ -7,13 +7,18 @@ happens by chance is tried. The seed is printed; TALLYD_SEED repeats a run.
 
 import datetime
 import os
+import socket
 
-from harness import EX_DATAERR, dice, draw_death, dying_at, failpoints
-from mongocase import LINES_A_BATCH, MongoCase, log, main
+from harness import EX_DATAERR, EX_TEMPFAIL, TIMEOUT_S, dice, draw_death, dying_at, failpoints
+from mongocase import LINES_A_BATCH, MongoCase, log, main, proxy
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
 KILLED = -9
 PLACES = failpoints("slot.", "claim.")
+
+
+def brings_home(request):
+    return b"update\0\x07\0\0\0ledger\0" in request and b".held\0" in request and b"$gte\0" in request and b".fence\0" not in request
 
 
 class Seats(MongoCase):
@@ -33,9 +38,13 @@ class Seats(MongoCase):
             lease = alive if slot in slots else datetime.datetime(1970, 1, 1)
             self.ledger.change({"$set": {f"writers.{slot}.lease": lease, f"writers.{slot}.host": "another"}})
 
-    def forget(self, **options):
+    def forget(self, url=None, **options):
         self.occupy()
-        self.tallyd("forget", "-c", "tallyd.yaml", "--store", self.store, "a.log", **options)
+        self.tallyd("forget", "-c", "tallyd.yaml", "--store", url or self.store, "a.log", **options)
+
+    def by(self, between):
+        """The store by way of a proxy."""
+        return f"mongodb://127.0.0.1:{between.port}/{self.name}"
 
     def seat(self, slot):
         """What it has of the file."""
@@ -80,6 +89,44 @@ class Seats(MongoCase):
                 self.add(10)
                 self.finish("a.log")
                 self.check_all()
+
+    def test_a_late_bring_home_is_refused(self):
+        """It was asked for before another claimed the file, and counted more of it."""
+        self.add()
+        self.count("a.log")
+        self.occupy()
+        with proxy.Holding(self.server.port, brings_home) as between:
+            late = self.start("forget", "-c", "tallyd.yaml", "--store", self.by(between), "a.log")
+            self.assertTrue(between.arrived.wait(TIMEOUT_S))
+            self.add()
+            self.count("a.log")
+            before = self.home(), self.seat("w1")
+            between.let_go()
+            _, err = late.communicate(timeout=TIMEOUT_S)
+        self.assertEqual((EX_TEMPFAIL, before), (late.returncode, (self.home(), self.seat("w1"))), err)
+        self.assertIn(b"another writer claims the same", err)
+        self.assertEqual(["w1"], self.home()["from"])
+        self.occupy()
+        self.check_all()
+
+    def test_a_bring_home_that_is_repeated_late_is_refused(self):
+        """Its position has moved at home since then, under the same claim."""
+        self.add()
+        self.count("a.log")
+        self.occupy()
+        requests = []
+        with proxy.Proxy(self.server.port, heard=requests) as between:
+            self.forget(url=self.by(between), status=KILLED, env=dying_at("forget.taken"))
+        before = self.home()
+        self.assertLess(0, before["next"])
+        late, = filter(brings_home, requests)
+        with socket.create_connection(("127.0.0.1", self.server.port)) as server:
+            server.sendall(late)
+            self.assertTrue(server.recv(1000))
+        self.assertEqual(before, self.home())
+        self.occupy()
+        self.finish("a.log")
+        self.check_all()
 
     def test_killed_anywhere(self):
         """By writers of three slots, with files taken out in between."""
@@ -138,6 +185,20 @@ class Seats(MongoCase):
             self.occupy(*taken)
             self.count("a.log", status=EX_DATAERR)
             self.assertIn("document w0 of collection ledger", self.err)
+
+    def test_a_seat_goes_while_it_is_recalled(self):
+        """The import has seen it, and claims."""
+        self.add()
+        self.count("a.log")
+        self.add()
+        self.occupy("w0")
+        with proxy.Holding(self.server.port, lambda request: b"$addToSet" in request) as between:
+            process = self.begin("a.log", url=self.by(between))
+            self.assertTrue(between.arrived.wait(TIMEOUT_S))
+            self.base.ledger.delete_one({"_id": "w0"})
+            between.let_go()
+            self.assertIn("document w0 of collection ledger", self.end(process, EX_DATAERR))
+        self.assertEqual({}, self.seat("w1"))
 
     def lose(self, seat):
         """Nobody takes a lower position for that of the seat."""
