@@ -178,3 +178,23 @@ class Proxy:
             return
         self.links = [link for link in self.links if link.guard.is_alive()]
         self.links.append(Link(fault, client, server, self))
+
+
+class Holding(Proxy):
+    """Holds the first request that is `chosen(piece)`, from when it has `arrived` until let_go(). What comes later it lets pass."""
+
+    def __init__(self, port, chosen):
+        super().__init__(port, answer=self._hold)
+        self.chosen, self.arrived, self.goes_on = chosen, threading.Event(), threading.Event()
+
+    def _hold(self, piece):
+        if not self.arrived.is_set() and self.chosen(piece):
+            self.arrived.set()
+            self.goes_on.wait()
+
+    def let_go(self):
+        self.goes_on.set()
+
+    def close(self):
+        self.let_go()
+        super().close()

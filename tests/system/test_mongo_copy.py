@@ -8,8 +8,8 @@ names another server.
 import os
 import signal
 
-from harness import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, dying_at, failpoints
-from mongocase import Int64, MongoCase, main
+from harness import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, dice, dying_at, failpoints
+from mongocase import Int64, MongoCase, log, main
 from test_copy import CONFIG, KILLED, MEASURES, Copying
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
@@ -68,6 +68,24 @@ class Exact(CopyCase):
         self.count(self.store)
         self.count(self.store)
         self.verify(self.store)
+
+
+class Emptied(MongoCase):
+    def test_all_files_were_taken_out(self):
+        """Documents of series are copied, and no books. The copy counts on."""
+        self.write("tallyd.yaml", b"reports: {pages: {by: [path]}}\n")
+        self.write("a.log", log(dice(), 20))
+        self.count("a.log")
+        self.tallyd("forget", "-c", "tallyd.yaml", "--store", self.store, "a.log")
+        self.assertLess(0, self.base["pages.series"].count_documents({}))
+        from_file = f"{self.store}-back"
+        for origin, target in (self.store, f"{self.store}-copy"), (self.store, FILE), (FILE, from_file):
+            self.tallyd("admin", "copy", origin, target)
+        for store in f"{self.store}-copy", FILE, from_file:
+            self.tallyd("verify", "--store", store, "--store-only")
+            self.assertIn("counted 20 lines", self.count("a.log", url=store))
+            for more in ["-c", "tallyd.yaml", "a.log"], ["--store-only"]:
+                self.tallyd("verify", "--store", store, *more)
 
 
 class Killed(CopyCase):

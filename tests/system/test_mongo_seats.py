@@ -8,14 +8,19 @@ happens by chance is tried. The seed is printed; TALLYD_SEED repeats a run.
 import collections
 import datetime
 import os
+import socket
 import time
 
-from harness import EX_DATAERR, DaemonCase, dice, draw_death, dying_at, failpoints
+from harness import EX_DATAERR, EX_TEMPFAIL, TIMEOUT_S, DaemonCase, dice, draw_death, dying_at, failpoints
 from mongocase import LINES_A_BATCH, MongoCase, log, main, proxy
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
 KILLED = -9
 PLACES = failpoints("slot.", "claim.")
+
+
+def brings_home(request):
+    return b"update\0\x07\0\0\0ledger\0" in request and b".held\0" in request and b"$gte\0" in request and b".fence\0" not in request
 
 
 class Seats(MongoCase):
@@ -35,9 +40,13 @@ class Seats(MongoCase):
             lease = alive if slot in slots else datetime.datetime(1970, 1, 1)
             self.ledger.change({"$set": {f"writers.{slot}.lease": lease, f"writers.{slot}.host": "another"}})
 
-    def forget(self, **options):
+    def forget(self, url=None, **options):
         self.occupy()
-        self.tallyd("forget", "-c", "tallyd.yaml", "--store", self.store, "a.log", **options)
+        self.tallyd("forget", "-c", "tallyd.yaml", "--store", url or self.store, "a.log", **options)
+
+    def by(self, between):
+        """The store by way of a proxy."""
+        return f"mongodb://127.0.0.1:{between.port}/{self.name}"
 
     def seat(self, slot):
         """What it has of the file."""
@@ -83,6 +92,44 @@ class Seats(MongoCase):
                 self.finish("a.log")
                 self.check_all()
 
+    def test_a_late_bring_home_is_refused(self):
+        """It was asked for before another claimed the file, and counted more of it."""
+        self.add()
+        self.count("a.log")
+        self.occupy()
+        with proxy.Holding(self.server.port, brings_home) as between:
+            late = self.start("forget", "-c", "tallyd.yaml", "--store", self.by(between), "a.log")
+            self.assertTrue(between.arrived.wait(TIMEOUT_S))
+            self.add()
+            self.count("a.log")
+            before = self.home(), self.seat("w1")
+            between.let_go()
+            _, err = late.communicate(timeout=TIMEOUT_S)
+        self.assertEqual((EX_TEMPFAIL, before), (late.returncode, (self.home(), self.seat("w1"))), err)
+        self.assertIn(b"another writer claims the same", err)
+        self.assertEqual(["w1"], self.home()["from"])
+        self.occupy()
+        self.check_all()
+
+    def test_a_bring_home_that_is_repeated_late_is_refused(self):
+        """Its position has moved at home since then, under the same claim."""
+        self.add()
+        self.count("a.log")
+        self.occupy()
+        requests = []
+        with proxy.Proxy(self.server.port, heard=requests) as between:
+            self.forget(url=self.by(between), status=KILLED, env=dying_at("forget.taken"))
+        before = self.home()
+        self.assertLess(0, before["next"])
+        late, = filter(brings_home, requests)
+        with socket.create_connection(("127.0.0.1", self.server.port)) as server:
+            server.sendall(late)
+            self.assertTrue(server.recv(1000))
+        self.assertEqual(before, self.home())
+        self.occupy()
+        self.finish("a.log")
+        self.check_all()
+
     def test_killed_anywhere(self):
         """By writers of three slots, with files taken out in between."""
         kills = 0
@@ -104,14 +151,31 @@ class Seats(MongoCase):
             self.check_all()
         self.assertGreaterEqual(kills, ROUNDS // 2, "the kills came too late to test anything")
 
-    def test_taken_out_it_stays_gone(self):
-        """Whoever takes the slot removes the old position of its seat; and the ledger says that there is none."""
+    def test_taken_out_its_seat_lets_it_go(self):
+        """Whoever takes the slot removes the old position of its seat, whatever is counted then."""
         self.add()
         self.count("a.log")
         self.forget()
-        self.assertLess(0, self.seat("w0").get("next", 0))
+        self.assertLess(0, self.seat("w0")["next"])
+        self.write("b.log", log(self.dice, 1))
         self.occupy()
+        self.count("b.log")
+        self.assertEqual(["b.log"], [os.path.basename(one["label"]) for one in self.base.ledger.find_one("w0")["partitions"].values()])
+
+    def test_taken_out_it_stays_gone(self):
+        """A writer of w0 may live on, claim the file again, and be killed: then the ledger names its seat, which has the old position."""
+        self.add()
         self.count("a.log")
+        self.forget()
+        key, = self.ledger.partitions()
+        self.ledger.change({"$set": {f"partitions.{key}.from": ["w0"]}})
+        self.assertLess(0, self.seat("w0")["next"])
+        self.tallyd("verify", "--store", self.store, "--store-only")
+        self.tallyd("admin", "copy", self.store, f"{self.store}-copy")
+        self.occupy("w0")
+        for store in f"{self.store}-copy", self.store:
+            self.assertRegex(self.count("a.log", url=store), f"counted {len(self.lines.splitlines())} ")
+        self.assertEqual(["w1"], self.home()["from"])
         self.check_all()
 
     def test_the_seat_is_gone(self):
@@ -146,6 +210,56 @@ class Seats(MongoCase):
         self.assertTrue(3 < readings["early"] < 80, readings)
         self.assertGreater(readings["all"], readings["early"])
         self.check_all()
+
+    def test_a_seat_goes_while_it_is_recalled(self):
+        """The import has seen it, and claims."""
+        self.add()
+        self.count("a.log")
+        self.add()
+        self.occupy("w0")
+        with proxy.Holding(self.server.port, lambda request: b"$addToSet" in request) as between:
+            process = self.begin("a.log", url=self.by(between))
+            self.assertTrue(between.arrived.wait(TIMEOUT_S))
+            self.base.ledger.delete_one({"_id": "w0"})
+            between.let_go()
+            self.assertIn("document w0 of collection ledger", self.end(process, EX_DATAERR))
+        self.assertEqual({}, self.seat("w1"))
+
+    def lose(self, seat):
+        """Nobody takes a lower position for that of the seat."""
+        self.occupy()
+        self.base.ledger.delete_one({"_id": seat})
+        missed = f"its ledger says that document {seat} of collection ledger has positions, and there is none"
+        for command in ["backup", "--store", self.store, "backup"], ["copy", self.store, f"{self.store}-copy"]:
+            with self.subTest(command[0]):
+                self.tallyd("admin", *command, status=EX_DATAERR)
+                self.assertIn(missed, self.err)
+        for files in ["--store-only"], ["-c", "tallyd.yaml", "a.log"]:
+            with self.subTest(files):
+                self.tallyd("verify", "--store", self.store, *files, status=1 if files == ["--store-only"] else EX_DATAERR)
+                self.assertIn(missed, self.err)
+        self.add(1)
+        self.count("a.log", status=EX_DATAERR)
+        self.assertIn(missed, self.err)
+
+    def test_a_seat_is_gone_and_the_ledger_has_an_older_position(self):
+        self.add()
+        self.count("a.log")
+        self.forget(status=KILLED, env=dying_at("forget.taken"))
+        self.finish("a.log")
+        self.assertLess(self.home()["next"], self.seat("w0")["next"])
+        self.assertLess(0, self.home()["next"])
+        self.lose("w0")
+
+    def test_a_seat_is_gone_and_another_has_an_older_position(self):
+        self.add()
+        self.count("a.log")
+        self.add()
+        self.occupy("w0")
+        self.count("a.log", status=KILLED, env=dying_at("claim.settling"))
+        self.assertEqual(["w0", "w1"], self.home()["from"])
+        self.assertLess(self.seat("w0")["next"], self.seat("w1")["next"])
+        self.lose("w1")
 
 
 class Daemons(MongoCase, DaemonCase):

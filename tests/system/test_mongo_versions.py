@@ -71,23 +71,66 @@ class Databases(Versions, MongoCase):
         self.assertIn("generation: 2", self.err)
         self.tallyd("verify", "-c", "tallyd.yaml", "--store", self.store, "--store-only")
 
-    def test_format_4_with_an_open_batch(self):
-        """It was committed in the ledger, by a version that knew no seats: the first writer finishes it."""
+    def begin_format_4(self):
+        """A batch of a.log is open in the ledger, of a version that knew no seats, and no document has it."""
         draws = dice()
-        logs = [log(draws, 3 * LINES_A_BATCH) for _ in range(2)]
+        self.anew()
+        self.logs = {name: log(draws, 3 * LINES_A_BATCH) for name in ("a.log", "b.log")}
         self.write("tallyd.yaml", CONFIG)
-        for name, lines in zip(("a.log", "b.log"), logs):
+        for name, lines in self.logs.items():
             self.write(name, lines)
         self.count("b.log")
         self.end(self.begin("a.log", env=dying_at("mongo.committed:2")), KILLED)
         self.ledger.make_format_4()
-        opened, = self.ledger.open_batches().values()
-        self.assertEqual(0, self.base["pages.day"].count_documents({"applied.w0": opened["seq"]}))
+        opened = self.base.ledger.find_one("ledger")["writers"]["w0"]["open"]
+        self.assertEqual(opened, self.ledger.open_batches()["w0"])
+        self.assertEqual(0, self.documents_of(opened))
+
+    def documents_of(self, opened):
+        return self.base["pages.day"].count_documents({"applied.w0": opened["seq"]})
+
+    def check_format_4(self):
         for name in "b.log", "a.log":
             self.count(name)
             self.check_at_rest()
         self.assertEqual(FORMATS[-1], self.ledger.read()["v"])
-        MongoCase.check(self, *logs, files=["a.log", "b.log"])
+        MongoCase.check(self, *self.logs.values(), files=self.logs)
+
+    def test_format_4_with_an_open_batch(self):
+        """The first writer finishes it, or the upgrade by hand."""
+        for by_hand in False, True:
+            with self.subTest(by_hand=by_hand):
+                self.begin_format_4()
+                opened, = self.ledger.open_batches().values()
+                if by_hand:
+                    self.tallyd("admin", "upgrade", "--store", self.store)
+                    self.check_at_rest()
+                    self.assertLess(0, self.documents_of(opened))
+                self.check_format_4()
+
+    def test_format_4_with_a_batch_that_stays_open(self):
+        """Its log was away when the format was raised. The next writer of w0 finishes it, or one of w1: when it claims the file while the
+        writer of w0 lives, or when it finds it gone."""
+        for minutes, slot, name in (None, "w0", "b.log"), (30, "w1", "a.log"), (-30, "w1", "b.log"):
+            with self.subTest(slot=slot, lease_minutes=minutes):
+                self.begin_format_4()
+                opened, = self.ledger.open_batches().values()
+                logged = list(self.base.batches.find())
+                self.base.batches.delete_many({})
+                self.tallyd("admin", "upgrade", "--store", self.store)
+                self.assertIn("batch_left_open", self.err)
+                self.assertEqual({"w0": opened}, self.ledger.open_batches())
+                self.base.batches.insert_many(logged)
+                if minutes is not None:
+                    lease = datetime.datetime.utcnow() + datetime.timedelta(minutes=minutes)
+                    self.ledger.change({"$set": {"writers.w0.lease": lease, "writers.w0.host": "another"}})
+                self.append(name, self.logs[name][:self.logs[name].index(b"\n") + 1])
+                self.logs[name] = self.read(name)
+                self.count(name)
+                self.assertEqual([slot], [one["_id"] for one in self.base.ledger.find({"_id": {"$ne": "ledger"}})])
+                self.check_at_rest()
+                self.assertLess(0, self.documents_of(opened))
+                self.check_format_4()
 
     def two_parts(self):
         """A log of which the first part is counted, in a database of format 4; and its seats."""

@@ -229,8 +229,19 @@ static bool is_together(const struct store_book *a, const struct store_book *b)
            (a->source[0] != '\0' || a->report == b->report);
 }
 
+/* Were documents written by a batch? */
+static bool has_filled(const struct mongo_store *m)
+{
+    return m->writer.number > m->writer.inc;
+}
+
+/* If all files were taken out, documents are there, and no books: an empty document of books says that the
+ * batches are done. */
 static bool put_all_books(struct mongo_store *m, const struct store_content *content, struct err *e)
 {
+    static const struct store_book none = {.source = ""};
+    if (content->book_count == 0 && has_filled(m))
+        return put_books(m, &none, 0, e);
     for (size_t i = 0, n; i < content->book_count; i += n) {
         for (n = 1; i + n < content->book_count && is_together(&content->books[i], &content->books[i + n]);)
             n++;
@@ -315,7 +326,7 @@ static bool take_mark_away(struct mongo_store *m, const struct store_content *co
     mongo_add_ledger(m, &filter);
     BSON_APPEND_INT64(&filter, "writers." SLOT ".inc", m->writer.inc);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
-    if (content->book_count > 0) /* else no batch was ever counted */
+    if (content->book_count > 0 || has_filled(m)) /* else no batch was ever counted */
         BSON_APPEND_INT64(&set, "writers." SLOT ".seq", m->writer.number);
     BSON_APPEND_DATE_TIME(&set, "writers." SLOT ".lease", 0);
     for (size_t i = 0; i < content->position_count; i++) {
