@@ -166,24 +166,20 @@ class Beside(BackupCase):
             self.check(*logs.values(), files=names)
             self.check_at_rest()
 
-    def begin_and_wait(self, collection):
-        """A backup, and what lets it go on when it has copied this collection."""
-        has_come, goes_on = threading.Event(), threading.Event()
-        self.addCleanup(goes_on.set)
-        finds = []
+    def hold_at(self, collection):
+        """A backup by way of a proxy, which holds it when it has copied this collection."""
+        pages = []
 
-        def answer(piece):
+        def has_copied(piece):
             found = proxy.COMMAND.match(piece)
-            finds.extend(found.groups() if found else [])
-            if found and found.groups() == (b"find", collection.encode()) and finds.count(collection.encode()) == 2:
-                has_come.set()  # the first one found all
-                goes_on.wait(TIMEOUT_S)
+            pages.extend([piece] if found and found.groups() == (b"find", collection.encode()) else [])
+            return len(pages) == 2  # the first one found all
 
-        between = proxy.Proxy(self.server.port, answer=answer)
+        between = proxy.Holding(self.server.port, has_copied)
         self.addCleanup(between.close)
         process = self.start("admin", "backup", "copy", "-c", "tallyd.yaml", "--store", f"mongodb://127.0.0.1:{between.port}/{self.name}")
-        self.assertTrue(has_come.wait(TIMEOUT_S))
-        return process, goes_on.set
+        self.assertTrue(between.arrived.wait(TIMEOUT_S))
+        return process, between
 
     def lease(self, slot, year):
         """To a program of another computer, until that year."""
@@ -192,14 +188,14 @@ class Beside(BackupCase):
     def test_a_file_was_counted_by_one_slot_and_then_by_an_earlier_one(self):
         """Its books say how far it is counted: as the last batch says, whichever slot that had."""
         self.count("a.log")
-        backup, go_on = self.begin_and_wait("books")
+        backup, between = self.hold_at("books")
         for year in 2100, 1970:  # w0 is taken, and then it is free
             self.lease("w0", year)
             self.logs[0] += (more := log(self.dice, LINES_A_BATCH))
             self.append("a.log", more)
             self.count("a.log")
         self.assertEqual({"w0", "w1"}, set(self.ledger.slots()))
-        go_on()
+        between.let_go()
         out, err = backup.communicate(timeout=TIMEOUT_S)
         self.assertEqual(EX_OK, backup.returncode, err.decode())
         self.assertGreater(self.batches(out.decode()), 1)

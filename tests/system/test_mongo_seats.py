@@ -11,8 +11,8 @@ import os
 import socket
 import time
 
-from harness import EX_DATAERR, EX_TEMPFAIL, TIMEOUT_S, DaemonCase, dice, draw_death, dying_at, failpoints
-from mongocase import LINES_A_BATCH, MongoCase, log, main, proxy
+from harness import EX_DATAERR, EX_OK, EX_TEMPFAIL, TIMEOUT_S, DaemonCase, dice, draw_death, dying_at, failpoints
+from mongocase import LINES_A_BATCH, Int64, MongoCase, log, main, proxy
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
 KILLED = -9
@@ -187,6 +187,24 @@ class Seats(MongoCase):
             self.occupy(*taken)
             self.count("a.log", status=EX_DATAERR)
             self.assertIn("document w0 of collection ledger", self.err)
+
+    def test_claims_are_settled_though_one_of_them_is_lost(self):
+        self.add()
+        self.count("a.log")
+        self.write("b.log", b"".join(self.lines.splitlines(True)[::-1]))
+        self.count("b.log")
+        self.occupy("w0")
+        first, second = sorted(self.base.ledger.find_one("ledger")["partitions"])
+        for name in "a.log", "b.log":
+            self.append(name, log(dice(), LINES_A_BATCH))
+        with proxy.Holding(self.server.port, lambda request: b".from\0" in request and b"$addToSet" not in request) as between:
+            process = self.begin("a.log", "b.log", url=self.by(between))
+            self.assertTrue(between.arrived.wait(TIMEOUT_S))
+            self.ledger.change({"$inc": {f"partitions.{first}.epoch": Int64(1)}})
+            between.let_go()
+            self.end(process, EX_OK)
+        partitions = self.base.ledger.find_one("ledger")["partitions"]
+        self.assertEqual((["w0", "w1"], ["w1"]), (partitions[first]["from"], partitions[second]["from"]))
 
     def test_claims_follow_each_other(self):
         """It waits until they pause, and does not read all the time meanwhile."""
