@@ -178,6 +178,22 @@ class Seats(MongoCase):
         self.assertEqual(["w1"], self.home()["from"])
         self.check_all()
 
+    def test_taken_out_between_reading_its_position_and_the_claim(self):
+        """By one that is asleep for longer than its lease. What was taken out is not counted; what follows must not be alone."""
+        self.add()
+        self.count("a.log")
+        self.add()
+        with proxy.Holding(self.server.port, lambda request: b"find\0\x05\0\0\0past\0" in request) as between:  # the ledger has been read
+            asleep = self.begin("a.log", url=self.by(between))
+            self.assertTrue(between.arrived.wait(TIMEOUT_S))
+            self.ledger.change({"$set": {"writers.w0.lease": datetime.datetime(2020, 1, 1), "writers.w0.host": "another"}})
+            self.tallyd("forget", "-c", "tallyd.yaml", "--store", self.store, "a.log")
+            between.let_go()
+            self.assertIn("was taken out", self.end(asleep, EX_TEMPFAIL))
+        self.occupy()
+        self.count("a.log")
+        self.check_all()
+
     def test_the_seat_is_gone(self):
         self.add()
         self.count("a.log")

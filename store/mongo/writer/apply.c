@@ -79,6 +79,10 @@ static bool claim(struct mongo_store *m, const struct batch *batch, struct err *
     for (size_t i = 0; i < batch->range_count; i++) {
         const struct range *r = &batch->ranges[i];
         const struct mongo_partition *p = mongo_own_partition(m, r);
+        if (p->is_new && r->partition[0] == '\0' && r->from > 0)
+            return err_set(e, EX_TEMPFAIL,
+                           "%s was taken out after its position, %" PRId64 ", had been read: start again",
+                           r->label, r->from);
         if (!p->is_new && p->next != r->from)
             return err_set(e, EX_DATAERR,
                            "%s has been counted up to %" PRId64 ", the batch begins at %" PRId64
