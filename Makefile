@@ -201,9 +201,8 @@ SYSTEM_TESTS := $(wildcard tests/system/test_*.py tests/system/test_*.sh)
 ON_FERRETDB  := mongo mongo_contract mongo_fleet mongo_ttl mongo_raw_growth mongo_expire mongo_rollup mongo_top mongo_kafka mongo_passing \
                 mongo_monitoring mongo_raw mongo_prealloc mongo_peers mongo_apply mongo_raw_kafka mongo_copy mongo_sample \
                 mongo_failover mongo_chart_page mongo_top_sketches
-ON_PYTHON    := mongo_contract
 ON_ONE       := mongo_fleet mongo_kafka mongo_monitoring mongo_passing mongo_prealloc mongo_copy mongo_chart_page
-ON_SECANTUS  := $(filter-out $(ON_PYTHON) $(ON_ONE),$(ON_FERRETDB))
+ON_SECANTUS  := $(filter-out $(ON_ONE),$(ON_FERRETDB))
 # On SecantusDB these run in check-mongo only: check-all has mongo_weeks and mongo_raw roll up and store raw events there.
 LEFT_OUT     := mongo_rollup mongo_raw_kafka
 # These need no second server. The faster edition takes half the processor time: 15 s instead of 28 s for mongo_forget.
