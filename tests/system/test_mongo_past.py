@@ -14,12 +14,18 @@ import signal
 import mongocase
 
 from harness import EX_OK, EX_TEMPFAIL, ROOT, TIMEOUT_S, dice, dying_at, failpoints
-from mongocase import LINES_A_BATCH, MongoCase, log
+from mongocase import LINES_A_BATCH, MongoCase, log, proxy
 
 with open(os.path.join(ROOT, "store/mongo/writer/retire.h"), encoding="utf-8") as header:
     MIN = int(re.search(r"MONGO_RETIRED_MIN (\d+)", header.read())[1])
 
 
+UPDATE = b"update\0\x07\0\0\0ledger\0"
+# What a writer sends at each step, in the first piece of its request.
+STEPS = {"home": lambda request: UPDATE in request and b".held\0" in request and b"$gte\0" in request and b".fence\0" not in request,
+         "past": lambda request: b"update\0\x05\0\0\0past\0" in request,
+         "removal": lambda request: UPDATE in request and b".next\0" in request and b"$unset\0" in request and b".held\0" not in request,
+         "seat": lambda request: UPDATE in request and b".fence\0" in request and b"$gt\0" in request}
 CONFIG = b"reports: {site: {measures: {hits: count, bytes: sum(bytes)}}}\naggregate: {batch_size: 64KiB}\n"
 
 
@@ -178,6 +184,78 @@ class Past(MongoCase):
         self.assertTrue(has_moved)
         self.assertIn("start again", said + "start again" * (slow.returncode == EX_OK))
         self.check_all()
+
+    def hold(self, step):
+        """An import that has counted its files, and that is held at a step of moving all but the last one."""
+        self.anew()
+        self.logs = {}
+        names = self.put(MIN + 2)
+        between = proxy.Holding(self.server.port, STEPS[step])
+        self.addCleanup(between.close)
+        first = self.begin("-q", *names, url=f"mongodb://127.0.0.1:{between.port}/{self.name}")
+        self.assertTrue(between.arrived.wait(10 * TIMEOUT_S))
+        return first, between, names
+
+    def set_lease(self, year):
+        """The writer of w0 is on another machine, and gave its slot back (1970), or is silent."""
+        self.ledger.change({"$set": {"writers.w0.lease": datetime.datetime(year, 1, 1), "writers.w0.host": "another"}})
+
+    def check_positions(self):
+        """The ledger's count, and beside it those that only `past` has."""
+        past = {os.path.basename(one["label"]): one["next"] for one in self.base.past.find({"next": {"$gte": 0}})}
+        self.assertEqual({name: len(text) for name, text in self.logs.items()}, {**past, **self.nexts()})
+
+    def let_go(self, first, between):
+        between.let_go()
+        self.end(first, EX_OK, EX_TEMPFAIL)
+        between.close()
+        self.check_positions()
+        self.set_lease(1970)
+        self.grow(*self.dice.sample(sorted(self.logs), 3))
+        self.check_all()
+        self.check_positions()
+
+    def test_two_move_the_same_files(self):
+        """One is late: some of the files have grown and were counted, and it is silent for longer than a lease. The other has a slot of its
+        own, or takes the slot of the first."""
+        for step in STEPS:
+            for year, owner in (2020, "w1"), (1970, "w0"):
+                with self.subTest(step, by=owner):
+                    first, between, names = self.hold(step)
+                    grown = self.dice.sample(names[:-1], 3)
+                    self.grow(*grown)
+                    self.count("-q", *grown)
+                    self.set_lease(year)
+                    last, = self.put(1)
+                    self.count("-q", last)
+                    self.assertEqual([owner], [one["owner"] for one in self.ledger.positions() if one["label"].endswith(last)])
+                    self.assertEqual(step != "seat", set(grown).isdisjoint(self.nexts()))
+                    self.let_go(first, between)
+
+    def test_files_grow_while_they_are_moved(self):
+        """By another writer, beside the first one: in its seat are the later positions."""
+        for step in STEPS:
+            with self.subTest(step):
+                first, between, names = self.hold(step)
+                grown = self.dice.sample(names[:-1], 3)
+                self.grow(*grown)
+                self.count("-q", *grown)
+                self.check_positions()
+                self.let_go(first, between)
+
+    def test_a_seat_keeps_what_was_claimed_again(self):
+        """As if the writer had claimed a moved file again, before its late request to remove the entries is carried out."""
+        for member in "fence", "held":
+            with self.subTest(member):
+                first, between, names = self.hold("seat")
+                seat = self.base.ledger.find_one("w0")
+                key = self.dice.choice([key for key, one in seat["partitions"].items() if not one["label"].endswith(names[-1])])
+                fence = seat["partitions"][key]["fence"]
+                self.base.ledger.update_one({"_id": "w0"}, {"$set": {f"partitions.{key}.{member}": fence + 1}})
+                before = self.base.ledger.find_one("w0")["partitions"][key]
+                between.let_go()
+                self.end(first, EX_OK)
+                self.assertEqual(before, self.base.ledger.find_one("w0")["partitions"].get(key))
 
     def test_older_writers_end(self):
         """A ledger of format 1: the first writer raises it, and the epoch with it."""
