@@ -14,7 +14,8 @@ READINGS_MAX = 100
 
 
 def merge(documents):
-    """All of them as one document: of each partition the position with the highest `held`, of each slot the highest number."""
+    """All of them as one document: of each partition the position with the highest `held`, there or in a seat of `from`; of each slot the highest
+    number."""
     found = next((copies.deepcopy(one) for one in documents if one["_id"] == LEDGER), {})
     for seat in [one for one in documents if found and one["_id"] != LEDGER]:
         slot = found.setdefault("writers", {}).setdefault(seat["_id"], {})
@@ -23,7 +24,8 @@ def merge(documents):
         slot |= {"open": seat["open"]} if "open" in seat else {}
         for key, entry in seat.get("partitions", {}).items():
             partition = found.get("partitions", {}).get(key)
-            if partition is not None and entry.get("held", 0) > partition.get("held", 0):
+            is_from = partition is not None and seat["_id"] in partition.get("from", [])
+            if is_from and entry.get("held", 0) > partition.get("held", 0):
                 partition |= {name: entry[name] for name in POSITION if name in entry}
     return found
 
