@@ -15,7 +15,7 @@ import signal
 import threading
 import time
 
-from harness import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, dice, dying_at, failpoints
+from harness import EX_CANTCREAT, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, TIMEOUT_S, dice, dying_at, failpoints, other_day
 from mongocase import CONFIG, FOLLOWING, LINES_A_BATCH, REPORTS, MongoCase, log, main, proxy, recount
 
 try:
@@ -23,6 +23,7 @@ try:
 except ImportError:
     bson = None  # main() begins again by a Python that has it
 
+RETIRED_MIN = 32  # files that have ended, at least, are moved to `past` at once
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 1)
 
 
@@ -180,6 +181,26 @@ class Beside(BackupCase):
         process = self.start("admin", "backup", "copy", "-c", "tallyd.yaml", "--store", f"mongodb://127.0.0.1:{between.port}/{self.name}")
         self.assertTrue(between.arrived.wait(TIMEOUT_S))
         return process, between
+
+    def test_a_writer_whose_clock_is_ahead_moves_files_to_past(self):
+        """It takes the note for one that has ended. What it moves is neither in the copied `past` nor in the ledger."""
+        names = [f"{number}.log" for number in range(RETIRED_MIN + 1)]
+        for name in names:
+            self.write(name, log(self.dice, 2, pages=2, days=1, minutes=1))
+        self.write("none.log", b"")
+        for files in names, ["none.log"]:  # all are in the seat, and nothing is open
+            self.count("-q", *files, env=dying_at("claim.home"), status=-9)
+        backup, between = self.hold_at("books")
+        self.count("-q", "none.log", env=other_day(3700))
+        self.assertGreaterEqual(self.base.past.count_documents({}), RETIRED_MIN)
+        between.let_go()
+        _, err = backup.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(EX_TEMPFAIL, backup.returncode, err.decode())
+        self.assertIn(b"the ledger has forgotten this backup", err)
+        self.admin("backup", "copy")
+        self.restore("copy")
+        known = [*self.ledger.positions(), *self.base.past.find()]
+        self.assertEqual(set(names), {os.path.basename(one["label"]) for one in known})
 
     def lease(self, slot, year):
         """To a program of another computer, until that year."""

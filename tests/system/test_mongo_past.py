@@ -260,6 +260,7 @@ class Past(MongoCase):
     def test_older_writers_end(self):
         """A ledger of format 1: the first writer raises it, and the epoch with it."""
         self.count("-q", *self.put(2))
+        self.ledger.make_format_4()
         self.ledger.change({"$set": {"v": 1}, "$unset": {"needs": ""}})
         epoch = self.ledger.read()["epoch"]
         self.assertIn("format 1", self.tallyd("admin", "upgrade", "--dry-run", "--store", self.store))

@@ -140,7 +140,8 @@ static void test_lost_slot_is_replaced(void **state)
     struct range r;
     apply_three_hits(w);
     command(w, "{\"update\": \"ledger\", \"updates\": [{\"q\": {\"_id\": \"ledger\"}, \"u\": {\"$inc\": "
-               "{\"writers.w0.inc\": {\"$numberLong\": \"1\"}}}}]}");
+               "{\"writers.w0.inc\": {\"$numberLong\": \"1\"}}}}, {\"q\": {\"_id\": \"w0\"}, \"u\": "
+               "{\"$inc\": {\"inc\": {\"$numberLong\": \"1\"}}}}]}");
     world_hit(w, PAGES, "/a", "2015-05-17T10:05", 1);
     assert_false(store_apply(w->store, batcher_seal(w->batcher, "access", 100, 200), &e));
     assert_int_equal(e.code, EX_TEMPFAIL);

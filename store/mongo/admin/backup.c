@@ -61,6 +61,14 @@ struct backing {
 
 /* ---- messages to writers */
 
+static bool forgotten(struct backing *g)
+{
+    return err_set_retryable(g->e, EX_TEMPFAIL,
+                             "%s: the ledger has forgotten this backup: was the database restored, or is a "
+                             "clock wrong by more than %d minutes? Then run the backup again",
+                             mongo_client_name(g->m->client), (int)(MONGO_HOLD_MS / MINUTE_MS));
+}
+
 /* Notes the backup (`is_new`), or renews the note. `ledger` is the ledger afterwards, acknowledged with the
  * write concern of a commit. */
 static bool hold(struct backing *g, bool is_new, bson_t *ledger)
@@ -85,10 +93,7 @@ static bool hold(struct backing *g, bool is_new, bson_t *ledger)
         good = err_set(g->e, EX_NOINPUT, "%s contains no store of tallyd, or a restore into it has not ended",
                        mongo_client_name(g->m->client));
     else if (good && !found)
-        good = err_set_retryable(g->e, EX_TEMPFAIL,
-                                 "%s: the ledger has forgotten this backup (was the database restored?): "
-                                 "begin anew",
-                                 mongo_client_name(g->m->client));
+        good = forgotten(g);
     bson_destroy(update);
     bson_destroy(query);
     return good;
@@ -495,7 +500,11 @@ static bool take_picture(struct backing *g)
     if (!good)
         return false;
     bson_destroy(&g->ledger);
-    return mongo_read_picture(g->m, &g->ledger, g->e);
+    char note[ID_BYTES + 16];
+    snprintf(note, sizeof note, "backups.%s", g->id);
+    bson_iter_t it;
+    return mongo_read_picture(g->m, &g->ledger, g->e) &&
+           (mongo_find_member(&g->ledger, note, &it) || forgotten(g));
 }
 
 static bool copy_held(struct backing *g)

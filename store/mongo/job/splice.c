@@ -96,12 +96,11 @@ static bool make_hidden(struct mongo_store *m, const char *name, int generation,
 }
 
 /* The sum of the numbers that another writer raises when it takes a slot, and when it commits, and that a
- * backup raises when it begins. *holds: a backup is under way. */
-static bool sum_others(struct mongo_store *m, uint64_t *sum, bool *holds, struct err *e)
+ * backup raises when it begins. */
+static bool sum_others(struct mongo_store *m, uint64_t *sum, struct err *e)
 {
     bson_t ledger;
     bool good = mongo_read_ledger(m, &ledger, e);
-    *holds = mongo_has_hold(&ledger, clock_wall_ms(m->store.clock));
     *sum = (uint64_t)mongo_number_at(&ledger, "noted", 0);
     for (int i = 0; good && i < MONGO_SLOTS; i++) {
         char slot[MONGO_SLOT_BYTES], path[64];
@@ -170,10 +169,8 @@ bool mongo_splice_begin(struct store *st, const char *report, const struct water
     m->splicing.watermarks = *watermarks;
     snprintf(m->splicing.report, sizeof m->splicing.report, "%s", report);
     st->fill = &fills;
-    bool holds;
-    return mongo_check_alone(m, e) && mongo_settle(st, e) && sum_others(m, &m->splicing.others, &holds, e) &&
-           (!holds || err_set(e, EX_TEMPFAIL, "%s: a backup is being taken: wait until it has ended",
-                              mongo_client_name(m->client)));
+    return mongo_check_alone(m, e) && mongo_settle(st, e) && sum_others(m, &m->splicing.others, e) &&
+           mongo_end_backups(m, e);
 }
 
 /* ---- the books */
@@ -256,8 +253,7 @@ static bool show(struct mongo_store *m, struct err *e)
 static bool check_others(struct mongo_store *m, struct err *e)
 {
     uint64_t others;
-    bool holds;
-    return sum_others(m, &others, &holds, e) &&
+    return sum_others(m, &others, e) &&
            (others == m->splicing.others ||
             err_set(e, EX_TEMPFAIL,
                     "%s: another writer counted, or a backup began, meanwhile: stop all that count, wait for "

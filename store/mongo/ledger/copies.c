@@ -1,6 +1,8 @@
 #include "store/mongo/ledger/copies.h"
 
 #include "base/clock.h"
+#include "store/mongo/ledger/ledger.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
@@ -44,6 +46,28 @@ bool mongo_backup_holds(struct mongo_store *m, bool *holds, struct err *e)
     bson_destroy(options);
     bson_destroy(filter);
     return good;
+}
+
+/* Fails if one has begun since the ledger was read, too. */
+static bool remove_notes(struct mongo_store *m, const bson_t *ledger, bool *removed, struct err *e)
+{
+    int64_t noted = mongo_number_at(ledger, "noted", 0);
+    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
+    mongo_match_number(filter, "noted", noted, noted > 0);
+    return mongo_change(m->client, MONGO_LEDGER, filter, BCON_NEW("$unset", "{", "backups", "", "}"), false,
+                        removed, e);
+}
+
+bool mongo_end_backups(struct mongo_store *m, struct err *e)
+{
+    bson_t ledger;
+    bool good = mongo_read_home(m, &ledger, e), ended = false;
+    if (good && !mongo_has_hold(&ledger, clock_wall_ms(m->store.clock)))
+        good = remove_notes(m, &ledger, &ended, e);
+    bson_destroy(&ledger);
+    return good &&
+           (ended || err_set_retryable(e, EX_TEMPFAIL, "%s: a backup is being taken: wait until it has ended",
+                                       mongo_client_name(m->client)));
 }
 
 bool mongo_is_unfinished(const bson_t *ledger)

@@ -69,16 +69,6 @@ static bool finish_open(struct mongo_store *m, const bson_t *ledger, bson_t *fil
     return true;
 }
 
-/* A backup that an older version has begun copies no seats. */
-static bool check_backups(struct mongo_store *m, const bson_t *ledger, struct err *e)
-{
-    return !mongo_has_hold(ledger, clock_wall_ms(m->store.clock)) ||
-           err_set_retryable(e, EX_TEMPFAIL,
-                             "%s has the format of an older version, and a backup of it is being taken: wait "
-                             "until that has ended",
-                             mongo_client_name(m->client));
-}
-
 /* Deletes seats that an older version has left: it restored a copy of its own format over this one's. They
  * were read before the ledger had that format, so they are none that a writer has made since. */
 static bool delete_seats(struct mongo_store *m, const struct mongo_seats *s, struct err *e)
@@ -100,12 +90,10 @@ static bool delete_seats(struct mongo_store *m, const struct mongo_seats *s, str
 static bool write_format(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     int64_t now_ms = clock_wall_ms(m->store.clock), epoch = mongo_number_at(ledger, "epoch", 0);
-    int64_t noted = mongo_number_at(ledger, "noted", 0);
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER, "epoch", BCON_INT64(epoch), "v", "{", "$not", "{", "$gte",
                               BCON_INT32(MONGO_FORMAT), "}", "}");
     bson_t *update = BCON_NEW("$set", "{", "v", BCON_INT32(MONGO_FORMAT), "needs", TALLYD_VERSION, "epoch",
                               BCON_INT64(now_ms > epoch ? now_ms : epoch + 1), "}");
-    mongo_match_number(filter, "noted", noted, noted > 0);
     bool matched, good = finish_open(m, ledger, filter, e) &&
                          mongo_update_one(m->client, MONGO_LEDGER, filter, update, false, &matched, e);
     bson_destroy(filter);
@@ -113,14 +101,15 @@ static bool write_format(struct mongo_store *m, const bson_t *ledger, struct err
     return good;
 }
 
+/* A backup that an older version has begun copies no seats: it must have ended. */
 static bool raise_format(struct mongo_store *m, struct err *e)
 {
     struct mongo_seats seats = {0};
     bson_t ledger = BSON_INITIALIZER;
-    bool good = mongo_check_alone(m, e) && mongo_read_seats(m->client, false, &seats, e) &&
-                mongo_read_home(m, &ledger, e);
+    bool good = mongo_check_alone(m, e) && mongo_end_backups(m, e) &&
+                mongo_read_seats(m->client, false, &seats, e) && mongo_read_home(m, &ledger, e);
     if (good && mongo_number_at(&ledger, "v", 1) < MONGO_FORMAT)
-        good = check_backups(m, &ledger, e) && delete_seats(m, &seats, e) && write_format(m, &ledger, e);
+        good = delete_seats(m, &seats, e) && write_format(m, &ledger, e);
     mongo_seats_fini(&seats);
     bson_destroy(&ledger);
     return good;

@@ -272,6 +272,8 @@ static bool move(struct retiring *g, bool *moved, struct err *e)
     bool good = mongo_read_home(g->m, &ledger, e);
     if (good) {
         write_moves(g, &ledger, &updates, &query, &unset);
+        if (!bson_empty(&unset)) /* it took these for ended: if one goes on, it finds out */
+            BSON_APPEND_UTF8(&unset, "backups", "");
         good = insert(g, &updates, &are_all, e) && (!are_all || take_out(g, &query, &unset, moved, e));
     }
     good = let_go(g, good && *moved, good ? e : &ignored) && good;
