@@ -19,8 +19,8 @@ bool mongo_has_hold(const bson_t *ledger, int64_t now_ms);
 /* Is a backup under way? Then writers keep their logs. */
 bool mongo_backup_holds(struct mongo_store *m, bool *holds, struct err *e) MUST_CHECK;
 
-/* Removes the notes of backups that have ended; one that goes on by another clock fails then. EX_TEMPFAIL: one
- * goes on. */
+/* Removes the notes of backups that have ended; one that goes on, by another clock, fails then. EX_TEMPFAIL:
+ * one goes on. */
 bool mongo_end_backups(struct mongo_store *m, struct err *e) MUST_CHECK;
 
 /* Is the database a copy that `tallyd admin copy` has begun and not ended? */
