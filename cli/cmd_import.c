@@ -230,7 +230,8 @@ static bool import_file(struct import *im, const char *path, struct err *e)
     progress_bar_init(&im->bar, path, input_raw_size(src.in), &clock_system, im->quiet);
     bool good = pipeline_run(im->pipeline, src.reader, &src.range, e);
     progress_bar_clear(&im->bar);
-    report_file(im, &src, path, clock_mono_ms(&clock_system) - begun_ms);
+    if (good || pipeline_progress(im->pipeline)->books.entries[BOOK_CONSUMED] > 0)
+        report_file(im, &src, path, clock_mono_ms(&clock_system) - begun_ms);
     if (good && !im->quiet)
         good = report_books(im, &src.range, e);
     constants_fini(&constants);
