@@ -1,5 +1,5 @@
-/* seals.c - how many seals a second the ledger takes: the compare-and-set of store/mongo/writer/commit.c by a
- * straight program with libmongoc, from many writers at once.
+/* seals.c - how many seals a second a ledger or seats take: the compare-and-set of
+ * store/mongo/writer/commit.c by a straight program with libmongoc, from many writers at once.
  *
  *     build/mongo_seals URL 0 LEDGERS IDLE                  makes the ledgers
  *     build/mongo_seals URL WRITERS LEDGERS IDLE SECONDS    seals, once, in ledgers so made

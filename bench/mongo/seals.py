@@ -1,8 +1,8 @@
-"""make bench-seals: how many seals a second the ledger in MongoDB takes, by writers and by documents; writes bench/RESULTS.md.
+"""make bench-seals: how many seals a second the ledger in MongoDB and its seats take, by writers and by documents; writes bench/RESULTS.md.
 
-On each server, one after the other, seals.c: the slots and their partitions in one ledger, or divided among several. Besides the
-rate, it measures the processor time of the server's processes for a seal, which other work on the machine changes less. The figures
-have a bound, but a missed one is no failure. Each slot is compared at the end with the seals that were acknowledged: if one
+On each server, one after the other, seals.c: the slots and their partitions in one ledger, divided among several, or with a seat for each
+slot. Besides the rate, it measures the processor time of the server's processes for a seal, which other work on the machine changes less.
+The figures have a bound, but a missed one is no failure. Each slot is compared at the end with the seals that were acknowledged: if one
 differs, the exit status is 1.
 """
 
@@ -187,7 +187,7 @@ def report(benches, wrong, work, disk_ms):
 
 A seal: the compare-and-set of a batch (docs/LEDGER.md, *commit*), `w: majority` and `j: true`, by `bench/mongo/seals.c`. {SLOTS} slots have
 {PARTITIONS} partitions each, all of which a seal compares and moves; with several ledgers, slots are divided among them. Writers seal as
-fast as they can, over a connection each. *Seats*: the next protocol, a document for each slot beside one ledger, which has the idle
+fast as they can, over a connection each. *Seats*: as tallyd has them, a document for each slot beside one ledger, which has the idle
 partitions; each writer first claims its partitions, all at once, from seats that others left. With 64 ledgers, idle partitions are in
 those. *Refused*: attempts that the server answered with an error, or by which it found nothing, though the numbers were right; they
 were sent again. Processor time: of the server's processes, PostgreSQL included, and with seats that of the claims, too. It took the disk

@@ -32,7 +32,8 @@
  *   reports      { _id: "pages", name, generation, definition, decimal: true }     generation 2 has _id
  *                  "pages~2", or that of a report which took the place of generation 1 (mongo/job/replace.h);
  *                  dropping: true while it is dropped (mongo/job/drop.h)
- *   ledger       one document: partitions with next, owner and epoch; slots of writers
+ *   ledger       { _id: "ledger", partitions, writers, … }   owners and epochs; slots of writers
+ *                { _id: "w3", inc, seq, partitions, … }      a seat for each slot: mongo/ledger/seat.h
  *   past         { _id: "file:4096:9f…/", source, label, next, epoch, … }   files that have ended:
  *                mongo/writer/past.h
  *   batches      the logs of batches that are being applied
@@ -71,7 +72,8 @@
  *           writer applies `series_max` to the series that it knows: together they may exceed it.
  * Checks  : at start the server gets a schema of the documents (mongo/catalog/catalog.h). It logs or refuses
  *           damage by others, as `validation` says.
- * Limits  : the ledger is one document of at most 16 MB: some ten thousand partitions and followed files.
+ * Limits  : the ledger and each seat are one document of at most 16 MB: some ten thousand partitions and
+ *           followed files.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /* ledger.pml - how batches become counts exactly once by writes of single documents.
  *
- * The protocol of docs/LEDGER.md (take, claim, log, commit, apply, done, recover) as the steps that a server sees: an
+ * The protocol of docs/LEDGER.md (take, claim, log, commit, apply, done, recover), with one document for all slots, as
+ * up to format 4, in the steps that a server sees; divided.pml has the seats. An
  * `atomic` that touches the store is one request for one document. Between any two of them everything else may
  * happen: another daemon's step, a crash, a lost reply, a rebalance, a commit that the server carries out long after
  * its sender gave it up.

@@ -1,6 +1,6 @@
 /* stages.pml - how longer documents are made of the logs of batches, by writes of single documents.
  *
- * The next protocol of docs/LEDGER.md, "Rolling up from the log", as the steps that a server sees: an `atomic` that
+ * The protocol of docs/LEDGER.md, "Next protocol", as the steps that a server sees: an `atomic` that
  * touches the store is one request for one document. Between any two of them everything else may happen.
  *
  * World   : one period, with a fine document and a longer one that is derived: all others go the same way. SLOTS slots

@@ -494,7 +494,7 @@ class Daemon(MongoCase, DaemonCase):
 
 
 class Ledger(MongoCase):
-    """One document has the positions of all files."""
+    """The ledger has an entry for each file, and a seat the positions of its writer: each is one document."""
 
     LOG = LINE % (1, FIRST_DAY, 1, 1, 1, "/%s", 7, AGENT)
 

@@ -115,9 +115,9 @@ static bool upgrade(struct mongo_store *m, bool dry, struct text *said, struct e
     else if (good && format >= MONGO_FORMAT)
         text_puts(said, "the database has the newest format: nothing to do\n");
     else if (good)
-        text_printf(said, "format %" PRId64 " %s format %d; no document but the ledger changes%s\n", format,
+        text_printf(said, "format %" PRId64 " %s format %d; counts and positions stay as is%s\n", format,
                     dry ? "would become" : "became", MONGO_FORMAT,
-                    dry ? "; stop all older tallyds first, since they would end" : "");
+                    dry ? "; stop all older tallyds and backups first" : "");
     bson_destroy(&ledger);
     return good && (dry || format >= MONGO_FORMAT || mongo_begin_ledger(m, e));
 }

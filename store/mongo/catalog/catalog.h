@@ -15,9 +15,9 @@
  *                { waiting: 1 }                           of R.top: rankings that wait
  *
  * Validators : what tallyd writes always passes. In writes of others, every counter is checked if the server
- *              supports additionalProperties; else only members with fixed names. Logs and the ledger have
- *              no validator: others have no reason to change logs, and each commit compares its part of the
- *              ledger.
+ *              supports additionalProperties; else only members with fixed names. Logs, the ledger and its
+ *              seats have no validator: others have no reason to change logs, and each commit compares its
+ *              part of a seat or of the ledger.
  */
 #pragma once
 

@@ -33,7 +33,7 @@
 /* A partition whose events this handle may commit. */
 struct mongo_partition {
     char source[RANGE_SOURCE_BYTES], partition[RANGE_PARTITION_BYTES];
-    char *key;       /* its key in the ledger's `partitions` */
+    char *key;       /* its key in `partitions` of ledger and seats */
     bool is_claimed; /* false: the members below are those of the last claim */
     int64_t epoch, next;
     int64_t claim;                  /* number of this writer's claim; it uses each number once */
@@ -95,7 +95,7 @@ struct mongo_raw {
     size_t ready_count, ready_capacity;
 };
 
-/* The writer that counts into the database. All members but `who` are its view of the ledger. */
+/* The writer that counts into the database. All members but `who` are its view of the ledger and its seat. */
 struct mongo_writer {
     struct store_writer who;
     char identity[MONGO_IDENTITY_BYTES]; /* of its database; "": none seen yet */
@@ -150,7 +150,7 @@ struct mongo_batch {
 struct mongo_splicing {
     char report[REPORT_NAME_BYTES]; /* whose place it takes */
     struct watermarks watermarks;   /* of the result */
-    uint64_t others;  /* sum of all numbers of the ledger that each other writer raises, when it began */
+    uint64_t others;  /* sum of all numbers of slots that other writers raise, when it began */
     bool is_made;     /* the result is in `reports`, hidden */
     int hidden;       /* its generation while it is hidden; 0: it is not */
     bool may_be_late; /* an update of it failed, and may arrive yet */

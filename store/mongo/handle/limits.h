@@ -9,8 +9,8 @@
 #define MONGO_CONNECTIONS_MAX     64
 #define MONGO_CONNECTION_BYTES    ((size_t)2 << 20)
 
-/* A server takes documents of 16 MiB. The ledger has a position of some 300 bytes for each partition and
- * each file that is followed: from this size on a handle warns of it. */
+/* A server takes documents of 16 MiB. The ledger has up to some 300 bytes for each partition and each file
+ * that is followed, and a seat for each that its writer counts: from this size on a handle warns of it. */
 #define MONGO_LEDGER_BYTES_MAX  ((size_t)16 << 20)
 #define MONGO_LEDGER_BYTES_FULL ((size_t)12 << 20)
 

@@ -8,7 +8,7 @@
  *          If it fails it drops it itself.
  * Batches: the counts are batches without ranges: logged, committed, applied and recovered as any other.
  *          The books come last, then one update takes `dropping` away.
- * Writers: refused while another writer lives. If one comes meanwhile, the numbers of the ledger show it.
+ * Writers: refused while another writer lives. If one comes meanwhile, the numbers of its slot show it.
  * Backups: refused while one is taken: it could have the report without its books, which no batch has. If one
  *          begins meanwhile, the ledger shows that, too.
  */

@@ -1,7 +1,7 @@
 /* mongo/ledger/copies.h - backups, restores and copies that the ledger knows of, and the format of the
  * database; mongo/admin/copy.h shows the fields.
  *
- *   ledger   { _id: "ledger", v: 2, … }   a later format: v: 4, needs: "0.4.0"
+ *   ledger   { _id: "ledger", v: 5, … }   of an older or a later format: v: 6, needs: "0.4.0"
  *
  * Formats : 1: all positions are in the ledger. 2: those of files that have ended are in `past`
  *           (mongo/writer/retire.h). The first writer raises it (mongo_begin_ledger()). 3: a report

@@ -17,7 +17,7 @@ struct mongo_applied {
 size_t mongo_slot_number(const char *name);
 /* Merges the `applied` of a document. */
 void mongo_applied_add(struct mongo_applied *a, const bson_t *document);
-/* Merges the batches that are done, by the ledger: every document has those. */
+/* Merges the batches that are done, by ledger and seats: every document has those. */
 bool mongo_applied_done(struct mongo_applied *a, struct mongo_store *m, struct err *e) MUST_CHECK;
 /* Does `a` have every batch of `b`? */
 bool mongo_applied_covers(const struct mongo_applied *a, const struct mongo_applied *b);

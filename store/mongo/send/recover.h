@@ -4,7 +4,7 @@
 
 #include "store/mongo/handle/handle.h"
 
-/* Removes the open batch from the ledger: it is applied. */
+/* Removes the open batch from the seat or the ledger, whichever has it: it is applied. */
 bool mongo_done(struct mongo_store *m, const struct mongo_open *o, struct err *e) MUST_CHECK;
 /* Applies an open batch from its log, and calls mongo_done(). */
 bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err *e) MUST_CHECK;

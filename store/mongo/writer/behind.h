@@ -3,8 +3,8 @@
  *
  * Found : the partition's epoch and its number of fills, before the books are read. The commit compares both,
  *         so no other writer has changed the report's entries meanwhile, nor moved the position back.
- * Claim : only if the batch moves `until`, or the position is not in the ledger. The writer that counts the
- *         partition moves `until`, too, from what it read when it claimed it.
+ * Claim : only if the batch moves `until`, or neither ledger nor seat has the position. The writer that
+ *         counts the partition moves `until`, too, from what it read when it claimed it.
  */
 #pragma once
 

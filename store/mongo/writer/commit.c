@@ -1,4 +1,4 @@
-/* Seals a batch: one compare-and-set of the slot's seat, or of the ledger (docs/LEDGER.md). */
+/* Commits a batch: one compare-and-set of the slot's seat, or of the ledger (docs/LEDGER.md). */
 #include "store/mongo/writer/commit.h"
 
 #include "base/clock.h"

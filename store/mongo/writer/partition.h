@@ -15,8 +15,8 @@ void mongo_forget_partitions(struct mongo_store *m);
  * void afterwards. */
 void mongo_drop_partitions(struct mongo_store *m, const struct range *ranges, size_t count);
 
-/* Claims the partitions of these ranges and sets where each goes on. Batches that another writer has sealed
- * with events of them, and has not finished, are finished first. */
+/* Claims the partitions of these ranges and sets where each goes on. Batches that another writer has
+ * committed with events of them, and has not finished, are finished first. */
 bool mongo_claim(struct store *st, struct range *ranges, size_t count, struct err *e) MUST_CHECK;
 /* The same for one who counts in the ledger itself, or moves positions from there: brings them there. */
 bool mongo_claim_home(struct mongo_store *m, struct range *ranges, size_t count, struct err *e) MUST_CHECK;
@@ -24,5 +24,5 @@ bool mongo_claim_home(struct mongo_store *m, struct range *ranges, size_t count,
 bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct err *e) MUST_CHECK;
 /* Recovers batches of other slots that are open in the ledger itself and have events of the partition. */
 bool mongo_recover_of(struct mongo_store *m, const char *key, const bson_t *ledger, struct err *e) MUST_CHECK;
-/* Positions of the ledger, and of `past`. */
+/* Positions of the ledger and its seats, as of one moment, and of `past`. */
 bool mongo_positions(struct store *st, position_fn *fn, void *context, struct err *e) MUST_CHECK;

@@ -1,5 +1,5 @@
-/* mongo/writer/retire.h - moves positions of files that have ended from the ledger to `past` (past.h), so
- * that the ledger stays small however many files were counted. The writer calls it between batches.
+/* mongo/writer/retire.h - moves positions of files that have ended to `past` (past.h), so that ledger and
+ * seats stay small however many files were counted. The writer calls it between batches.
  *
  * Which  : files of slots without a living writer, and of this one's slot unless the last batch has them; not
  *          those that a daemon follows, by their books. Nothing relies on that: a claim brings any back.
