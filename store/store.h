@@ -7,7 +7,8 @@
  *          stored, or none is. In a server, readers may see them arrive one by one, and the next writer
  *          finishes what a crashed writer began. A batch is applied only if each of its ranges continues the
  *          stored position (`from` equals the partition's `next`), so nothing is counted twice. A new
- *          partition may begin anywhere.
+ *          partition may begin anywhere, but in a server a new file begins at 0: it may have been taken out
+ *          since its position was read.
  * Series : a handle names each series of a report by a number, from 1, for as long as it is open. A number
  *          is valid only after a call has returned it. Number 0 is the series `other`: it takes the counts of
  *          new series once `report.series_max` exist.

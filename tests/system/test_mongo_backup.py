@@ -202,6 +202,33 @@ class Beside(BackupCase):
         known = [*self.ledger.positions(), *self.base.past.find()]
         self.assertEqual(set(names), {os.path.basename(one["label"]) for one in known})
 
+    def end_backup(self, backup, between):
+        between.let_go()
+        _, err = backup.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(EX_OK, backup.returncode, err.decode())
+
+    def test_a_file_of_past_is_taken_out_beside_it(self):
+        """`past` was copied before, and the ledger after: no position of it holds."""
+        names = [f"{number}.log" for number in range(RETIRED_MIN + 1)]
+        logs = [log(self.dice, 2, pages=2, days=1, minutes=1) for _ in names]
+        for name, lines in zip(names, logs):
+            self.write(name, lines)
+        self.count("-q", *names)
+        self.assertGreaterEqual(self.base.past.count_documents({}), RETIRED_MIN)
+        backup, between = self.hold_at("past")
+        self.tallyd("forget", "-c", "tallyd.yaml", "--store", self.store, names[0])
+        self.end_backup(backup, between)
+        self.restore("copy")
+        self.count("-q", *names)
+        self.check(*logs, files=names)
+
+    def test_reports_are_copied_while_its_note_is_there(self):
+        """Else a report could take another one's place, and be in the copy without its books."""
+        self.count("a.log")
+        backup, between = self.hold_at("reports")
+        self.assertEqual(1, len(self.ledger.read()["backups"]))
+        self.end_backup(backup, between)
+
     def lease(self, slot, year):
         """To a program of another computer, until that year."""
         self.ledger.change({"$set": {f"writers.{slot}.host": "another", f"writers.{slot}.lease": datetime.datetime(year, 1, 1)}})

@@ -3,7 +3,8 @@
  * Order : 1. the backup is noted in the ledger, so that logs stay, and then seats are read; 2. documents,
  *         each as it is at its moment; 3. the ledger and its seats, in one picture; 4. the logs of all
  *         batches committed in between; 5. what must not be older than the ledger: the reports with their
- *         expiry watermarks, and raw events, which are inserted before their batch is committed.
+ *         expiry watermarks, while the note is there, and then raw events, which are inserted before their
+ *         batch is committed.
  * Pages : documents are read in order of `_id`, some at a time; each request continues behind the last one. A
  *         cursor in the order of the disk may miss a document that moves while it is updated.
  */
@@ -49,11 +50,11 @@ struct backing {
     int64_t base[MONGO_SLOTS];   /* by slot, the first batch that documents may lack */
     int64_t before[MONGO_SLOTS]; /* the batch before `base`, or NUMBER_NONE */
     bson_t ledger; /* the ledger after the documents were copied, with all positions and slots as of seats */
-    bool is_late;  /* collections that must be copied after the ledger are being copied */
-    struct mongo_dump_file file; /* the file that is being written */
-    struct text last;            /* `_id` of the last document copied */
-    size_t page;                 /* documents in the last reply */
-    bool is_written;             /* all of them are in the file */
+    enum { COUNTS, REPORTS, RAW_EVENTS } turn; /* whose collections are being copied */
+    struct mongo_dump_file file;               /* the file that is being written */
+    struct text last;                          /* `_id` of the last document copied */
+    size_t page;                               /* documents in the last reply */
+    bool is_written;                           /* all of them are in the file */
     uint64_t documents;
     size_t batches;
     struct err *e;
@@ -126,7 +127,7 @@ static bool release(struct backing *g, const bson_t *ledger)
 static bool keep_hold(struct backing *g)
 {
     bson_t ledger;
-    if (g->is_late || clock_mono_ms(g->m->store.clock) - g->kept_ms < HOLD_KEEP_MS)
+    if (g->turn == RAW_EVENTS || clock_mono_ms(g->m->store.clock) - g->kept_ms < HOLD_KEEP_MS)
         return true;
     bool good = hold(g, false, &ledger);
     bson_destroy(&ledger);
@@ -233,16 +234,19 @@ static bool copy_collection(struct backing *g, const struct mongo_place *place, 
     return mongo_dump_end(&g->dump, &g->file, good, g->e) && copy_metadata(g, place, listed);
 }
 
-/* Copies a collection if it is its turn: before the ledger, or after it. */
+/* Copies a collection if it is its turn. */
 static bool see_collection(void *context, const struct mongo_place *place, const bson_t *listed,
                            struct err *e)
 {
     struct backing *g = context;
-    bool is_late = mongo_is_raw(place) || strcmp(place->collection, MONGO_REPORTS) == 0;
+    bool is_report = strcmp(place->collection, MONGO_REPORTS) == 0;
     (void)e; /* it is g->e */
     if (strcmp(place->collection, MONGO_LEDGER) == 0 || strcmp(place->collection, MONGO_BATCHES) == 0)
         return true;
-    return is_late != g->is_late || copy_collection(g, place, listed);
+    return g->turn != (mongo_is_raw(place) ? RAW_EVENTS
+                       : is_report         ? REPORTS
+                                           : COUNTS) ||
+           copy_collection(g, place, listed);
 }
 
 /* ---- logs */
@@ -507,6 +511,18 @@ static bool take_picture(struct backing *g)
            (mongo_find_member(&g->ledger, note, &it) || forgotten(g));
 }
 
+/* If the note is still there afterwards, no report has taken the place of another one meanwhile. */
+static bool copy_reports(struct backing *g)
+{
+    bson_t held;
+    g->turn = REPORTS;
+    if (!mongo_each_owned(g->m, NULL, see_collection, g, g->e))
+        return false;
+    bool good = hold(g, false, &held);
+    bson_destroy(&held);
+    return good;
+}
+
 static bool copy_held(struct backing *g)
 {
     bson_t ledger;
@@ -520,7 +536,7 @@ static bool copy_held(struct backing *g)
     failpoint(FAILPOINT_BACKUP_HELD);
     bool good = read_bases(g) && mongo_each_owned(g->m, NULL, see_collection, g, g->e);
     failpoint(FAILPOINT_BACKUP_COPIED);
-    good = good && take_picture(g) && copy_logs(g);
+    good = good && take_picture(g) && copy_logs(g) && copy_reports(g);
     const struct err failure = good ? (struct err){0} : *g->e;
     bool released = release(g, &g->ledger); /* also if the backup failed */
     if (!good)
@@ -532,7 +548,7 @@ static bool copy_all(struct backing *g)
 {
     if (!copy_held(g))
         return false;
-    g->is_late = true;
+    g->turn = RAW_EVENTS;
     return mongo_each_owned(g->m, NULL, see_collection, g, g->e) && copy_ledger(g) &&
            mongo_dump_put_names(&g->dump, clock_wall_ms(g->m->store.clock), g->e);
 }

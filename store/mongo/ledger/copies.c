@@ -66,7 +66,8 @@ bool mongo_end_backups(struct mongo_store *m, struct err *e)
         good = remove_notes(m, &ledger, &ended, e);
     bson_destroy(&ledger);
     return good &&
-           (ended || err_set_retryable(e, EX_TEMPFAIL, "%s: a backup is being taken: wait until it has ended",
+           (ended || err_set_retryable(e, EX_TEMPFAIL, "%s: a backup is being taken, or was killed in the last ten minutes: wait "
+                                               "until it has ended",
                                        mongo_client_name(m->client)));
 }
 

@@ -23,7 +23,7 @@ void mongo_warn_if_full(struct mongo_store *m, const bson_t *document)
     text_url(&store, slice_text(m->uri));
     log_warn("ledger_nearly_full", "store=%s document=%s bytes=%u limit=%zu next=\"at the limit %s: %s\"",
              log_quote(store.ptr, quoted), id, document->len, MONGO_LEDGER_BYTES_MAX,
-             is_seat ? "this writer counts nothing more" : "nothing more is counted", advice(is_seat));
+             is_seat ? "this writer counts nothing more" : "no writer claims anything more", advice(is_seat));
     text_fini(&store);
     *has_told = true;
 }

@@ -73,20 +73,19 @@ static bool finish_open(struct mongo_store *m, const bson_t *ledger, bson_t *fil
  * were read before the ledger had that format, so they are none that a writer has made since. */
 static bool delete_seats(struct mongo_store *m, const struct mongo_seats *s, struct err *e)
 {
-    int64_t count;
     bool good = true;
     for (size_t i = 0; good && i < MONGO_SLOTS; i++) {
         if (s->has[i])
             good = mongo_delete_all(m->client, MONGO_LEDGER,
                                     BCON_NEW("_id", BCON_UTF8(mongo_text_at(&s->list[i], "_id")), "inc",
                                              BCON_INT64(mongo_number_at(&s->list[i], "inc", 0))),
-                                    &count, e);
+                                    NULL, e);
     }
     return good;
 }
 
 /* Gives a format to a ledger of an older one. Writers of older versions know another epoch, so none of them
- * commits from then on. Their jobs would not see what is open in seats: so none of them may live. */
+ * commits from then on. */
 static bool write_format(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     int64_t now_ms = clock_wall_ms(m->store.clock), epoch = mongo_number_at(ledger, "epoch", 0);
@@ -94,6 +93,7 @@ static bool write_format(struct mongo_store *m, const bson_t *ledger, struct err
                               BCON_INT32(MONGO_FORMAT), "}", "}");
     bson_t *update = BCON_NEW("$set", "{", "v", BCON_INT32(MONGO_FORMAT), "needs", TALLYD_VERSION, "epoch",
                               BCON_INT64(now_ms > epoch ? now_ms : epoch + 1), "}");
+    mongo_match_nothing(filter, "backups");
     bool matched, good = finish_open(m, ledger, filter, e) &&
                          mongo_update_one(m->client, MONGO_LEDGER, filter, update, false, &matched, e);
     bson_destroy(filter);
@@ -101,7 +101,8 @@ static bool write_format(struct mongo_store *m, const bson_t *ledger, struct err
     return good;
 }
 
-/* A backup that an older version has begun copies no seats: it must have ended. */
+/* No writer of an older version may live, since its jobs would not see what is open in seats; nor may a backup
+ * of one go on, since it copies no seats. */
 static bool raise_format(struct mongo_store *m, struct err *e)
 {
     struct mongo_seats seats = {0};

@@ -459,8 +459,17 @@ bool mongo_claim_for(struct mongo_store *m, const struct batch *batch, struct er
 struct positions {
     position_fn *fn;
     void *context;
-    struct mongo_names seen; /* sources whose position the ledger has */
+    struct mongo_names seen; /* files whose position the ledger has, or that were taken out there */
 };
+
+/* Notes a file that was taken out: none of its positions in `past` holds. */
+static void note_taken(struct positions *g, const bson_iter_t *member)
+{
+    bson_t partition;
+    if (mongo_take_document(member, &partition) && mongo_number_at(&partition, "held", 0) > 0 &&
+        mongo_text_at(&partition, "partition")[0] == '\0')
+        (void)mongo_names_add(&g->seen, slice_text(mongo_text_at(&partition, "source")));
+}
 
 static bool see_past(void *context, const bson_t *past)
 {
@@ -483,8 +492,10 @@ bool mongo_positions(struct store *st, position_fn *fn, void *context, struct er
     if (good && mongo_find_member(&ledger, "partitions", &all) && bson_iter_recurse(&all, &at)) {
         while (more && bson_iter_next(&at)) {
             struct position p = {0};
-            if (!read_member(&at, &p.range))
+            if (!read_member(&at, &p.range)) {
+                note_taken(&g, &at);
                 continue;
+            }
             if (p.range.partition[0] == '\0')
                 (void)mongo_names_add(&g.seen, slice_text(p.range.source));
             more = fn(context, &p);

@@ -35,9 +35,11 @@ struct returning {
     size_t count;
 };
 
+/* Or was its position taken out there? Then none in `past` holds. */
 static bool has_position(struct mongo_store *m, const bson_t *ledger, const struct mongo_partition *p)
 {
-    return mongo_number_at(ledger, mongo_partition_member(m, p, "next"), -1) >= 0;
+    return mongo_number_at(ledger, mongo_partition_member(m, p, "next"), -1) >= 0 ||
+           mongo_number_at(ledger, mongo_partition_member(m, p, "held"), 0) > 0;
 }
 
 /* Only this claim can bring it back, and only once. */

@@ -6,7 +6,7 @@
  *
  * Exact  : a document of `past` has the position as it was in the ledger, and its epoch. It is written before
  *          the position leaves the ledger, and never replaced by one of an older epoch. A position that is in
- *          both counts as the ledger has it.
+ *          both counts as the ledger has it, also if the ledger has `held` alone: it was taken out there.
  * Errors : as those of a claim (store.h). Call it again.
  */
 #pragma once

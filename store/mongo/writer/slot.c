@@ -188,8 +188,8 @@ static bool move_in(struct mongo_store *m, const bson_t *ledger, bool *taken, st
 }
 
 /* A slot is given back if its writer is refused, or fails for a reason that may pass: it soon tries again,
- * and would leave one slot after the other that passes for alive. A slot that is damaged stays taken until
- * its lease ends, so that other writers take others meanwhile. */
+ * and would leave one slot after the other that passes for alive. A slot that is damaged stays taken while
+ * this process lives, or its lease for writers of other machines: so they take others meanwhile. */
 static bool take(struct mongo_store *m, const bson_t *ledger, bool *taken, struct err *e)
 {
     struct err ignored;
