@@ -161,6 +161,8 @@ class Databases(Versions, MongoCase):
         for seat in seats:
             seat["open"] = {"seq": seat["seq"] + 7, "prev": seat["seq"], "inc": seat["inc"], "bytes": 4711, "ranges": []}
             self.base.ledger.insert_one(seat)
+        self.tallyd("admin", "backup", "copy", "-c", "tallyd.yaml", "--store", self.store)
+        self.roll("--now")
         self.count("a.log")
         self.check_at_rest()
         MongoCase.check(self, lines, files=["a.log"])

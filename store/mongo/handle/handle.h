@@ -27,6 +27,7 @@
 #define MONGO_CLOCK_SLACK_MS HOUR_MS /* a lease further ahead comes from a clock that was ahead */
 #define MONGO_SLOT_BYTES     8
 #define MONGO_SCHEMA         1  /* of documents: their member `v` */
+#define MONGO_SEATS_FORMAT   5  /* since when slots have seats */
 #define MONGO_FORMAT         5  /* of the database: `v` of the ledger, as a writer raises it */
 #define MONGO_IDENTITY_BYTES 33 /* 128 bits in hex, and a zero byte */
 

@@ -59,6 +59,16 @@ static void append_writers(bson_t *to, const bson_t *home, const struct mongo_se
     bson_append_document_end(to, &writers);
 }
 
+/* A ledger of an older format has none: those that are there were left by an older version, which restored a
+ * copy of its own. */
+static bool read_seats(struct mongo_store *m, const bson_t *home, bool with_positions, struct mongo_seats *s,
+                       struct err *e)
+{
+    memset(s->has, 0, sizeof s->has);
+    return mongo_number_at(home, "v", 1) < MONGO_SEATS_FORMAT ||
+           mongo_read_seats(m->client, with_positions, s, e);
+}
+
 bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e)
 {
     bson_t home;
@@ -66,7 +76,7 @@ bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e)
     bson_init(ledger);
     bool good = mongo_read_home(m, &home, e);
     if (good && !bson_empty(&home)) {
-        good = mongo_read_seats(m->client, false, &seats, e);
+        good = read_seats(m, &home, false, &seats, e);
         bson_copy_to_excluding_noinit(&home, ledger, "writers", NULL);
         append_writers(ledger, &home, &seats);
         mongo_seats_fini(&seats);
@@ -242,7 +252,7 @@ static bool check_seats(const struct mongo_client *client, const bson_t *home, c
 static bool read_once(struct mongo_store *m, bson_t *home, struct mongo_seats *s, struct err *e)
 {
     memset(s->has, 0, sizeof s->has);
-    bool good = mongo_read_home(m, home, e) && mongo_read_seats(m->client, true, s, e);
+    bool good = mongo_read_home(m, home, e) && read_seats(m, home, true, s, e);
     for (size_t i = 0; good && i < MONGO_SLOTS; i++) {
         if (s->has[i])
             mongo_warn_if_full(m, &s->list[i]);
