@@ -151,10 +151,10 @@ struct mongo_batch {
 struct mongo_splicing {
     char report[REPORT_NAME_BYTES]; /* whose place it takes */
     struct watermarks watermarks;   /* of the result */
-    uint64_t others;  /* sum of all numbers of slots that other writers raise, when it began */
-    bool is_made;     /* the result is in `reports`, hidden */
-    int hidden;       /* its generation while it is hidden; 0: it is not */
-    bool may_be_late; /* an update of it failed, and may arrive yet */
+    uint64_t others;                /* sum of all numbers of slots that other writers raise, when it began */
+    bool is_made;                   /* the result is in `reports`, hidden */
+    int hidden;                     /* its generation while it is hidden; 0: it is not */
+    bool may_be_late;               /* an update of it failed, and may arrive yet */
 };
 
 /* A document of a distinct count: its bucket is its whole period. */
