@@ -29,7 +29,7 @@ import proxy  # noqa: E402,F401 (of the tests)
 
 PASSING = (EX_UNAVAILABLE, EX_IOERR, EX_TEMPFAIL)  # an import may end so when its store is away
 # Options of the driver: how long it waits for a reply that does not come, and for a server that is away.
-SHORT = "?socketTimeoutMS=2500&connectTimeoutMS=1000&serverSelectionTimeoutMS=1500"
+SHORT = "?socketTimeoutMS=1500&connectTimeoutMS=1000&serverSelectionTimeoutMS=1500"
 LINE = '198.51.100.%d - - [%02d/Jan/2026:%02d:%02d:%02d +0000] "GET %s HTTP/1.1" 200 %s "-" "Mozilla/5.0 %s"\n'
 FIRST_DAY = 5
 # A report of each layout. A line is counted as {report: (its dimension, of a path)}.

@@ -149,7 +149,7 @@ class Databases(Versions, MongoCase):
         until = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=5)
         self.ledger.change({"$set": {"backups.old.until": until}})
         self.count("a.log", status=EX_TEMPFAIL)
-        self.assertIn("a backup is being taken: wait until it has ended", self.err)
+        self.assertIn("a backup is being taken, or was killed in the last ten minutes: wait until it has ended", self.err)
         self.assertEqual(4, self.ledger.read()["v"])
         self.ledger.change({"$unset": {"backups.old": ""}})
         self.count("a.log")
