@@ -138,12 +138,9 @@ static bool keep_hold(struct backing *g)
 static void note_bases(struct backing *g, const bson_t *ledger)
 {
     for (int i = 0; i < MONGO_SLOTS; i++) {
-        char path[64], slot[MONGO_SLOT_BYTES];
         struct mongo_open o;
-        snprintf(slot, sizeof slot, "w%d", i);
-        snprintf(path, sizeof path, "writers.%s.seq", slot);
-        bool is_open = mongo_open_of(ledger, slot, &o);
-        int64_t seq = mongo_number_at(ledger, path, 0);
+        bool is_open = mongo_open_of(ledger, mongo_slots[i], &o);
+        int64_t seq = mongo_seq_of(ledger, mongo_slots[i]);
         g->base[i] = is_open ? o.seq : seq + 1;
         g->before[i] = is_open ? NUMBER_NONE : seq;
     }
@@ -323,9 +320,7 @@ static bool refuse_log(struct backing *g, const char *slot, int64_t seq, const c
  * out. */
 static bool find_committed(struct backing *g, const struct logs *l, int i, struct logs *committed)
 {
-    char path[64];
-    snprintf(path, sizeof path, "writers.%s.seq", l->slot);
-    int64_t seq = mongo_number_at(&g->ledger, path, 0);
+    int64_t seq = mongo_seq_of(&g->ledger, l->slot);
     while (seq >= g->base[i]) {
         size_t at = find_log(l, seq);
         if (at == l->count)

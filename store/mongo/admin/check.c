@@ -16,7 +16,6 @@
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/ledger/ledger.h"
-#include "store/mongo/live/applied.h"
 #include "store/mongo/send/batches.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
@@ -199,9 +198,8 @@ static void check_behind(struct checking *g)
     for (size_t i = 0; i < g->count; i++) {
         for (int slot = 0; g->names[i].holds == HOLDS_BOOKS && slot < MONGO_SLOTS; slot++) {
             struct mongo_open open;
-            char name[MONGO_SLOT_BYTES];
+            const char *name = mongo_slots[slot];
             int64_t seq = seq_of(&g->before, slot);
-            snprintf(name, sizeof name, "w%d", slot);
             if (seq > 0 && g->collections[i].seq[slot] < seq && !mongo_open_of(&g->before, name, &open))
                 mongo_tell(&g->problems,
                            "%s: by the ledger, batch %" PRId64

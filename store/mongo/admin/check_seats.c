@@ -55,9 +55,9 @@ static void check_entry(const struct seating *s, const char *slot, const bson_it
 static void check_seat(const struct seating *s, size_t number)
 {
     const bson_t *seat = &s->before.list[number];
-    char slot[MONGO_SLOT_BYTES], path[64];
+    const char *slot = mongo_slots[number];
+    char path[64];
     bson_iter_t all, at;
-    snprintf(slot, sizeof slot, "w%zu", number);
     snprintf(path, sizeof path, "writers.%s.inc", slot);
     const int64_t inc = mongo_number_at(seat, "inc", 0), known = mongo_number_at(&s->home, path, -1);
     if (inc <= 0)
@@ -83,14 +83,12 @@ static void check_seat(const struct seating *s, size_t number)
 static void check_from(const struct seating *s, const char *key, const bson_t *partition)
 {
     for (size_t i = 0; i < MONGO_SLOTS; i++) {
-        char slot[MONGO_SLOT_BYTES];
-        snprintf(slot, sizeof slot, "w%zu", i);
-        if (!s->after.has[i] && mongo_is_from(partition, slot))
+        if (!s->after.has[i] && mongo_is_from(partition, mongo_slots[i]))
             mongo_tell(
                 s->problems,
                 "ledger: seat %s is missing, which may have the position of partition \"%s\": restore the "
                 "database from a backup",
-                slot, key);
+                mongo_slots[i], key);
     }
 }
 

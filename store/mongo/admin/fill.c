@@ -51,10 +51,10 @@ static bool find_raw(struct mongo_store *m, struct text *left_out, struct err *e
 bool mongo_moment(struct store *st, struct text *moment, struct text *left_out, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
-    char living[MONGO_SLOT_BYTES];
+    const char *living;
     bson_t ledger;
     bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_opens(m, &ledger, e);
-    if (good && mongo_find_living(m, &ledger, living))
+    if (good && (living = mongo_find_living(m, &ledger)) != NULL)
         good = err_set_retryable(e, EX_TEMPFAIL,
                                  "%s: a tallyd counts into it (writer %s of its ledger): stop all daemons, "
                                  "and wait a minute if one was killed",
@@ -62,8 +62,8 @@ bool mongo_moment(struct store *st, struct text *moment, struct text *left_out, 
     text_printf(moment, "%s %" PRId64, mongo_text_at(&ledger, "identity"),
                 mongo_number_at(&ledger, "epoch", 0));
     for (int i = 0; i < MONGO_SLOTS; i++) {
-        char slot[MONGO_SLOT_BYTES], path[64];
-        snprintf(slot, sizeof slot, "w%d", i);
+        const char *slot = mongo_slots[i];
+        char path[64];
         snprintf(path, sizeof path, "writers.%s.inc", slot);
         text_printf(moment, " %" PRId64 "/%" PRId64, mongo_number_at(&ledger, path, 0),
                     mongo_seq_of(&ledger, slot));
@@ -77,11 +77,12 @@ bool mongo_moment(struct store *st, struct text *moment, struct text *left_out, 
 /* Refuses a database that holds anything but an unfinished copy, and one that is being written. */
 static bool check_target(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
-    char found[MONGO_NAME_BYTES] = "", living[MONGO_SLOT_BYTES];
+    char found[MONGO_NAME_BYTES] = "";
+    const char *living = mongo_find_living(m, ledger);
     bool is_unfinished = mongo_is_unfinished(ledger);
     if (!is_unfinished && !mongo_check_opens(m, ledger, e))
         return false;
-    if (mongo_find_living(m, ledger, living))
+    if (living != NULL)
         return err_set_retryable(e, EX_TEMPFAIL,
                                  "%s: a tallyd writes into it (writer %s of its ledger): stop it, and wait a "
                                  "minute if it was killed",

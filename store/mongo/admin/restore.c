@@ -21,7 +21,6 @@
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/seat.h"
 #include "store/mongo/ledger/slots.h"
-#include "store/mongo/live/applied.h"
 #include "store/mongo/raw/place.h"
 #include "store/mongo/send/batches.h"
 #include "store/mongo/send/send.h"
@@ -84,14 +83,15 @@ static bool check_ledger(void *context, const bson_t *copied, struct err *e)
  * daemon runs. */
 static bool check_target(struct restoring *r)
 {
-    char found[MONGO_NAME_BYTES], living[MONGO_SLOT_BYTES];
+    char found[MONGO_NAME_BYTES];
+    const char *living;
     bson_t ledger;
     if (!mongo_find_owned(r->m, &r->dump, found, r->e))
         return false;
     bool good = mongo_read_home(r->m, &ledger, r->e);
     r->was_marked = good && bson_has_field(&ledger, "restoring");
     r->epoch = good ? mongo_number_at(&ledger, "epoch", 0) : 0;
-    if (good && mongo_find_living(r->m, &ledger, living))
+    if (good && (living = mongo_find_living(r->m, &ledger)) != NULL)
         good = err_set_retryable(r->e, EX_TEMPFAIL,
                                  "%s: a tallyd counts into it (writer %s of its ledger): stop all daemons, "
                                  "and wait a minute if one was killed",
@@ -159,7 +159,6 @@ static bool raise_seats(struct restoring *r)
  * such as one that slept. The lease shows a writer that took a slot meanwhile. */
 static bool mark_ledger(struct restoring *r)
 {
-    char living[MONGO_SLOT_BYTES];
     bool matched;
     int64_t now_ms = clock_wall_ms(r->m->store.clock);
     r->epoch = now_ms > r->epoch ? now_ms : r->epoch + 1;
@@ -169,7 +168,7 @@ static bool mark_ledger(struct restoring *r)
                               BCON_INT64(r->epoch), "}");
     bool good = mongo_update_one(r->m->client, MONGO_LEDGER, filter, update, true, &matched, r->e) &&
                 mongo_read_home(r->m, &ledger, r->e);
-    good = good && (!mongo_find_living(r->m, &ledger, living) || refuse_newcomer(r, filter));
+    good = good && (mongo_find_living(r->m, &ledger) == NULL || refuse_newcomer(r, filter));
     good = good && note_seats(r, &ledger) && raise_seats(r);
     bson_destroy(&ledger);
     bson_destroy(update);
@@ -441,14 +440,12 @@ static int64_t fresh(const struct restoring *r, const bson_t *copied)
 static bool put_seat(struct restoring *r, size_t slot, const bson_t *copied, struct err *e)
 {
     static const bson_t none = BSON_INITIALIZER;
-    char name[MONGO_SLOT_BYTES];
-    bson_t seat = BSON_INITIALIZER;
-    snprintf(name, sizeof name, "w%zu", slot);
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(mongo_slots[slot])), seat = BSON_INITIALIZER;
     copied = copied != NULL ? copied : &none;
     r->seats[slot] = fresh(r, copied);
     bson_copy_to_excluding_noinit(copied, &seat, "inc", "open", "partitions", NULL);
     BSON_APPEND_INT64(&seat, "inc", r->seats[slot]);
-    return mongo_change(r->m->client, MONGO_LEDGER, BCON_NEW("_id", BCON_UTF8(name)), &seat, true, NULL, e);
+    return mongo_change(r->m->client, MONGO_LEDGER, filter, &seat, true, NULL, e);
 }
 
 /* Frees a slot: its batches are done, and its former writer cannot commit in it any more. */
@@ -476,10 +473,8 @@ static void append_slots(const struct restoring *r, const bson_t *copied, bson_t
         }
     }
     for (size_t slot = 0; slot < MONGO_SLOTS; slot++) {
-        char name[MONGO_SLOT_BYTES];
-        snprintf(name, sizeof name, "w%zu", slot);
-        if (r->seats[slot] > 0 && !bson_has_field(writers, name))
-            append_slot(r, name, &none, writers);
+        if (r->seats[slot] > 0 && !bson_has_field(writers, mongo_slots[slot]))
+            append_slot(r, mongo_slots[slot], &none, writers);
     }
 }
 

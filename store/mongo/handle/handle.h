@@ -251,6 +251,11 @@ static inline struct mongo_store *mongo_of(struct store *st)
     return (struct mongo_store *)st;
 }
 
+/* The names of slots: "w0", "w1", … */
+extern const char mongo_slots[MONGO_SLOTS][MONGO_SLOT_BYTES];
+/* The number of the slot "w17"; MONGO_SLOTS: it is no slot. */
+size_t mongo_slot_number(const char *name);
+
 /* A handle without reports and operations, by the system's clock. It sends nothing to the server. */
 struct mongo_store *mongo_new(const char *uri, bool primary, int64_t wait_max_ms, struct err *e) MUST_CHECK;
 void mongo_free(struct mongo_store *m);

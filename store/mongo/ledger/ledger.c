@@ -57,11 +57,8 @@ bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o)
 size_t mongo_all_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS])
 {
     size_t count = 0;
-    for (int i = 0; i < MONGO_SLOTS; i++) {
-        char slot[MONGO_SLOT_BYTES];
-        snprintf(slot, sizeof slot, "w%d", i);
-        count += mongo_open_of(ledger, slot, &open[count]);
-    }
+    for (int i = 0; i < MONGO_SLOTS; i++)
+        count += mongo_open_of(ledger, mongo_slots[i], &open[count]);
     return count;
 }
 

@@ -122,12 +122,11 @@ const char *mongo_describe_writer(const bson_t *ledger, const char *slot, char b
 
 bool mongo_admit(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
-    char slot[MONGO_SLOT_BYTES], inc[64], since[64];
+    char inc[64], since[64];
     bool found;
     int64_t now_ms = clock_wall_ms(m->store.clock);
     for (int i = 0; i < MONGO_SLOTS; i++) {
-        snprintf(slot, sizeof slot, "w%d", i);
-        int64_t other_ms = number_of(ledger, slot, "who.since");
+        int64_t other_ms = number_of(ledger, mongo_slots[i], "who.since");
         now_ms = other_ms < now_ms ? now_ms : other_ms + 1;
     }
     snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
@@ -231,11 +230,9 @@ static bool may_meet(const struct pair *p, int code, struct err *e)
 bool mongo_may_begin(const struct mongo_store *m, const struct report *reports, size_t count,
                      const bson_t *ledger, struct err *e)
 {
-    char slot[MONGO_SLOT_BYTES];
-    const struct pair p = {m, reports, count, ledger, slot};
     for (int i = 0; i < MONGO_SLOTS; i++) {
-        snprintf(slot, sizeof slot, "w%d", i);
-        if (strcmp(slot, m->writer.slot) != 0 && mongo_slot_is_others(m, ledger, slot) &&
+        const struct pair p = {m, reports, count, ledger, mongo_slots[i]};
+        if (strcmp(p.slot, m->writer.slot) != 0 && mongo_slot_is_others(m, ledger, p.slot) &&
             !may_meet(&p, EX_TEMPFAIL, e))
             return false;
     }
@@ -258,10 +255,9 @@ static bool refuse_twin(const struct mongo_store *m, const bson_t *ledger, const
 
 bool mongo_may_go_on(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
-    char slot[MONGO_SLOT_BYTES];
-    const struct pair p = {m, m->reports, m->store.report_count, ledger, slot};
     for (int i = 0; i < MONGO_SLOTS; i++) {
-        snprintf(slot, sizeof slot, "w%d", i);
+        const char *slot = mongo_slots[i];
+        const struct pair p = {m, m->reports, m->store.report_count, ledger, slot};
         if (strcmp(slot, m->writer.slot) == 0 || !came_later(m, ledger, slot) ||
             !mongo_slot_is_others(m, ledger, slot))
             continue;
@@ -390,8 +386,8 @@ bool mongo_check_alone(struct mongo_store *m, struct err *e)
     bson_t ledger;
     bool good = mongo_read_home(m, &ledger, e);
     for (int i = 0; good && i < MONGO_SLOTS; i++) {
-        char slot[MONGO_SLOT_BYTES], writer[MONGO_WRITER_BYTES];
-        snprintf(slot, sizeof slot, "w%d", i);
+        const char *slot = mongo_slots[i];
+        char writer[MONGO_WRITER_BYTES];
         if (mongo_slot_is_others(m, &ledger, slot))
             good = err_set(e, EX_TEMPFAIL,
                            "%s: %s counts into it, or ended less than a minute ago: stop all that count "

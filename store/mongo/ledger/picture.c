@@ -51,8 +51,8 @@ static void append_writers(bson_t *to, const bson_t *home, const struct mongo_se
     BSON_APPEND_DOCUMENT_BEGIN(to, "writers", &writers);
     while (bson_iter_next(&at)) {
         const char *name = bson_iter_key(&at);
-        size_t number;
-        bool has = name[0] == 'w' && mongo_name_is_number(name + 1, MONGO_SLOTS, &number) && s->has[number];
+        const size_t number = mongo_slot_number(name);
+        bool has = number < MONGO_SLOTS && s->has[number];
         if (mongo_take_document(&at, &slot))
             append_slot(&writers, name, &slot, has ? &s->list[number] : NULL);
     }
@@ -227,9 +227,9 @@ static bool are_there(const struct mongo_client *client, const bson_t *partition
         !bson_iter_recurse(&list, &at))
         return true;
     while (bson_iter_next(&at)) {
-        size_t number;
         const char *slot = BSON_ITER_HOLDS_UTF8(&at) ? bson_iter_utf8(&at, NULL) : "";
-        if (slot[0] == 'w' && mongo_name_is_number(slot + 1, MONGO_SLOTS, &number) && !s->has[number])
+        const size_t number = mongo_slot_number(slot);
+        if (number < MONGO_SLOTS && !s->has[number])
             return mongo_miss_seat(client, slot, e);
     }
     return true;

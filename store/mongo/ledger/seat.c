@@ -9,9 +9,8 @@
 static bool see_seat(void *context, const bson_t *seat)
 {
     struct mongo_seats *s = context;
-    const char *name = mongo_text_at(seat, "_id");
-    size_t slot;
-    if (name[0] != 'w' || !mongo_name_is_number(name + 1, MONGO_SLOTS, &slot))
+    const size_t slot = mongo_slot_number(mongo_text_at(seat, "_id"));
+    if (slot == MONGO_SLOTS)
         return true;
     if (s->has[slot])
         bson_destroy(&s->list[slot]);

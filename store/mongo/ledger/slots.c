@@ -69,24 +69,21 @@ bool mongo_find_free(const struct mongo_store *m, const bson_t *ledger, char slo
     int64_t now_ms = clock_wall_ms(m->store.clock);
     int best = SLOT_LIVES;
     for (int i = 0; i < MONGO_SLOTS; i++) {
-        char name[MONGO_SLOT_BYTES];
-        snprintf(name, sizeof name, "w%d", i);
-        int state = slot_state(ledger, name, now_ms);
+        int state = slot_state(ledger, mongo_slots[i], now_ms);
         if (state > best) {
             best = state;
-            memcpy(slot, name, sizeof name);
+            memcpy(slot, mongo_slots[i], MONGO_SLOT_BYTES);
         }
     }
     return best != SLOT_LIVES;
 }
 
-bool mongo_find_living(const struct mongo_store *m, const bson_t *ledger, char slot[MONGO_SLOT_BYTES])
+const char *mongo_find_living(const struct mongo_store *m, const bson_t *ledger)
 {
     int64_t now_ms = clock_wall_ms(m->store.clock);
     for (int i = 0; i < MONGO_SLOTS; i++) {
-        snprintf(slot, MONGO_SLOT_BYTES, "w%d", i);
-        if (slot_state(ledger, slot, now_ms) == SLOT_LIVES)
-            return true;
+        if (slot_state(ledger, mongo_slots[i], now_ms) == SLOT_LIVES)
+            return mongo_slots[i];
     }
-    return false;
+    return NULL;
 }

@@ -15,7 +15,7 @@ bool mongo_name_host(char buf[MONGO_HOST_BYTES]);
 bool mongo_slot_lives(const bson_t *ledger, const char *slot, int64_t now_ms);
 /* Is the slot alive, with a writer in another process? */
 bool mongo_slot_is_others(const struct mongo_store *m, const bson_t *ledger, const char *slot);
-/* Finds a slot that is alive. False: none. */
-bool mongo_find_living(const struct mongo_store *m, const bson_t *ledger, char slot[MONGO_SLOT_BYTES]);
+/* Finds a slot that is alive. NULL: none. */
+const char *mongo_find_living(const struct mongo_store *m, const bson_t *ledger);
 /* Finds the best slot to take. False: all are alive. */
 bool mongo_find_free(const struct mongo_store *m, const bson_t *ledger, char slot[MONGO_SLOT_BYTES]);

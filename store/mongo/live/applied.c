@@ -4,14 +4,6 @@
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
-#include <stdio.h>
-
-size_t mongo_slot_number(const char *name)
-{
-    size_t number;
-    return name[0] == 'w' && mongo_name_is_number(name + 1, MONGO_SLOTS, &number) ? number : MONGO_SLOTS;
-}
-
 void mongo_applied_add(struct mongo_applied *a, const bson_t *document)
 {
     bson_iter_t of;
@@ -30,9 +22,8 @@ bool mongo_applied_done(struct mongo_applied *a, struct mongo_store *m, struct e
     bson_t ledger;
     bool good = mongo_read_ledger(m, &ledger, e);
     for (int i = 0; good && i < MONGO_SLOTS; i++) {
-        char slot[MONGO_SLOT_BYTES];
+        const char *slot = mongo_slots[i];
         struct mongo_open open;
-        snprintf(slot, sizeof slot, "w%d", i);
         const int64_t done = mongo_open_of(&ledger, slot, &open) ? open.prev : mongo_seq_of(&ledger, slot);
         if (done > a->last[i])
             a->last[i] = done;

@@ -13,8 +13,6 @@ struct mongo_applied {
     bool is_odd;               /* a slot has a name that this version does not know */
 };
 
-/* The number of the slot "w17"; MONGO_SLOTS: it is no slot. */
-size_t mongo_slot_number(const char *name);
 /* Merges the `applied` of a document. */
 void mongo_applied_add(struct mongo_applied *a, const bson_t *document);
 /* Merges the batches that are done, by ledger and seats: every document has those. */

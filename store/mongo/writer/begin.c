@@ -55,8 +55,8 @@ static bool finish_open(struct mongo_store *m, const bson_t *ledger, bson_t *fil
 {
     for (int i = 0; i < MONGO_SLOTS; i++) {
         struct mongo_open open;
-        char slot[MONGO_SLOT_BYTES], path[64], error[LOG_QUOTE_BYTES];
-        snprintf(slot, sizeof slot, "w%d", i);
+        const char *slot = mongo_slots[i];
+        char path[64], error[LOG_QUOTE_BYTES];
         if (mongo_open_of(ledger, slot, &open) && !mongo_recover(m, &open, e)) {
             if (e->retryable)
                 return false;

@@ -94,8 +94,8 @@ static bool recover_home(struct mongo_store *m, const struct mongo_names *keys, 
 {
     for (int i = 0; i < MONGO_SLOTS; i++) {
         struct mongo_open o;
-        char slot[MONGO_SLOT_BYTES], path[64];
-        snprintf(slot, sizeof slot, "w%d", i);
+        const char *slot = mongo_slots[i];
+        char path[64];
         snprintf(path, sizeof path, "writers.%s.open.ranges", slot);
         if (strcmp(slot, m->writer.slot) != 0 && mongo_open_of(ledger, slot, &o) &&
             mongo_covers(keys, ledger, path) && !mongo_recover(m, &o, e))

@@ -120,9 +120,8 @@ bool mongo_recall(struct mongo_claims *c, const bson_t *ledger, bool *held, stru
     mongo_note_time(c->m, ledger);
     take_homes(c, ledger, entries);
     for (int s = 0; good && s < MONGO_SLOTS; s++) {
-        char slot[MONGO_SLOT_BYTES];
+        const char *slot = mongo_slots[s];
         bool any = false;
-        snprintf(slot, sizeof slot, "w%d", s);
         for (size_t i = 0; i < c->count; i++) {
             is_its[i] = names_seat(entries[i], slot);
             any |= is_its[i];
@@ -266,11 +265,9 @@ bool mongo_look_at_seats(struct mongo_store *m, const char *key, const bson_t *l
     (void)mongo_names_add(&keys, slice_text(key));
     int64_t best = mongo_number_at(&entry, "held", 0);
     *next = mongo_number_at(&entry, "next", -1);
-    for (int s = 0; good && s < MONGO_SLOTS; s++) {
-        char slot[MONGO_SLOT_BYTES];
-        snprintf(slot, sizeof slot, "w%d", s);
-        good = !mongo_is_from(&entry, slot) || look_at_seat(m, key, &keys, slot, &best, next, e);
-    }
+    for (int s = 0; good && s < MONGO_SLOTS; s++)
+        good = !mongo_is_from(&entry, mongo_slots[s]) ||
+               look_at_seat(m, key, &keys, mongo_slots[s], &best, next, e);
     mongo_names_fini(&keys);
     return good;
 }

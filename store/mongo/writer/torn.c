@@ -45,8 +45,8 @@ static bool is_in_gap(const struct numbers *n, int64_t number)
 
 static void read_numbers(const bson_t *ledger, int i, struct numbers *n)
 {
-    char slot[MONGO_SLOT_BYTES], path[64];
-    snprintf(slot, sizeof slot, "w%d", i);
+    const char *slot = mongo_slots[i];
+    char path[64];
     n->seq = mongo_seq_of(ledger, slot);
     for (int k = 0; k < 2; k++) {
         snprintf(path, sizeof path, "writers.%s.%sgap.after", slot, k == 0 ? "" : "seat.");
@@ -60,10 +60,8 @@ static void read_numbers(const bson_t *ledger, int i, struct numbers *n)
 
 static bool refuse(const struct asking *a, int i, int64_t seq)
 {
-    char slot[MONGO_SLOT_BYTES];
-    snprintf(slot, sizeof slot, "w%d", i);
-    return mongo_refuse_document(a->m->client, a->found[i].collection, a->found[i].id, a->slots[i].most, slot,
-                                 seq, a->e);
+    return mongo_refuse_document(a->m->client, a->found[i].collection, a->found[i].id, a->slots[i].most,
+                                 mongo_slots[i], seq, a->e);
 }
 
 static void note(struct asking *a, int slot, int64_t number, const bson_t *document)
@@ -152,10 +150,8 @@ static bool ask_all(struct asking *a, struct slice packed)
 /* Takes the numbers of the slot's seat by an answer that is not old. */
 static bool confirm_numbers(const struct asking *a, int i, struct numbers *n)
 {
-    char slot[MONGO_SLOT_BYTES];
     bson_t seat;
-    snprintf(slot, sizeof slot, "w%d", i);
-    bool good = mongo_confirm_seat(a->m->client, slot, &seat, a->e);
+    bool good = mongo_confirm_seat(a->m->client, mongo_slots[i], &seat, a->e);
     int64_t seq = good ? mongo_number_at(&seat, "seq", 0) : 0;
     n->seq = seq > n->seq ? seq : n->seq;
     n->gaps[1].after = mongo_number_at(&seat, "gap.after", 0);
