@@ -51,13 +51,6 @@ struct checking {
     size_t count, capacity, name_capacity;
 };
 
-static int64_t seq_of(const bson_t *ledger, int slot)
-{
-    char path[64];
-    snprintf(path, sizeof path, "writers.w%d.seq", slot);
-    return mongo_number_at(ledger, path, -1);
-}
-
 /* ---- one document */
 
 static const char *id_of(const bson_t *document)
@@ -155,7 +148,7 @@ static bool check_ahead(struct checking *g, size_t i, const bson_t *after, struc
     const struct seen *s = &g->collections[i];
     const char *name = g->names[i].name;
     for (int slot = 0; slot < MONGO_SLOTS; slot++) {
-        int64_t seq = seq_of(after, slot), count;
+        int64_t seq = mongo_slot_at(after, mongo_slots[slot], "seq", -1), count;
         char path[MONGO_SLOT_BYTES + 16];
         snprintf(path, sizeof path, "applied.w%d", slot);
         if (s->seq[slot] <= seq)
@@ -199,7 +192,7 @@ static void check_behind(struct checking *g)
         for (int slot = 0; g->names[i].holds == HOLDS_BOOKS && slot < MONGO_SLOTS; slot++) {
             struct mongo_open open;
             const char *name = mongo_slots[slot];
-            int64_t seq = seq_of(&g->before, slot);
+            int64_t seq = mongo_slot_at(&g->before, name, "seq", -1);
             if (seq > 0 && g->collections[i].seq[slot] < seq && !mongo_open_of(&g->before, name, &open))
                 mongo_tell(&g->problems,
                            "%s: by the ledger, batch %" PRId64
@@ -256,7 +249,6 @@ static void check_partition(struct checking *g, const bson_t *ledger, const char
                             const bson_iter_t *value)
 {
     bson_t partition;
-    char slot[64];
     if (!mongo_take_document(value, &partition)) {
         mongo_tell(&g->problems, "ledger: the partition \"%s\" is not a document", key);
         return;
@@ -265,8 +257,7 @@ static void check_partition(struct checking *g, const bson_t *ledger, const char
     if (mongo_number_at(&partition, "next", 0) < 0 || mongo_number_at(&partition, "epoch", 0) < 0)
         mongo_tell(&g->problems, "ledger: the partition \"%s\" has a negative offset or a negative epoch",
                    key);
-    snprintf(slot, sizeof slot, "writers.%s.inc", owner);
-    if (owner[0] != '\0' && mongo_number_at(ledger, slot, -1) < 0)
+    if (owner[0] != '\0' && mongo_slot_at(ledger, owner, "inc", -1) < 0)
         mongo_tell(&g->problems, "ledger: the partition \"%s\" is of writer %s, which it does not know", key,
                    owner);
 }
@@ -292,13 +283,10 @@ static bool check_ledger(struct checking *g, const bson_t *ledger, struct err *e
  * counts: in the ledger itself, or in the seat. */
 static struct gap read_gap(const struct checking *g, int slot, bool is_home)
 {
-    char after[64], before[64], seq[64];
-    const char *place = is_home ? "" : "seat.";
-    snprintf(after, sizeof after, "writers.w%d.%sgap.after", slot, place);
-    snprintf(before, sizeof before, "writers.w%d.%sgap.before", slot, place);
-    snprintf(seq, sizeof seq, "writers.w%d.%sseq", slot, is_home ? "home_" : "seat.");
-    struct gap gap = {mongo_number_at(&g->before, after, 0), mongo_number_at(&g->before, before, 0)};
-    const int64_t last = mongo_number_at(&g->before, seq, 0);
+    const char *name = mongo_slots[slot];
+    struct gap gap = {mongo_slot_at(&g->before, name, is_home ? "gap.after" : "seat.gap.after", 0),
+                      mongo_slot_at(&g->before, name, is_home ? "gap.before" : "seat.gap.before", 0)};
+    const int64_t last = mongo_slot_at(&g->before, name, is_home ? "home_seq" : "seat.seq", 0);
     if (last > gap.after && last < gap.before) /* an older version has used the number */
         gap.before = gap.after;
     return gap;

@@ -9,7 +9,6 @@
 #include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 struct seating {
     const struct mongo_problems *problems;
@@ -56,10 +55,8 @@ static void check_seat(const struct seating *s, size_t number)
 {
     const bson_t *seat = &s->before.list[number];
     const char *slot = mongo_slots[number];
-    char path[64];
     bson_iter_t all, at;
-    snprintf(path, sizeof path, "writers.%s.inc", slot);
-    const int64_t inc = mongo_number_at(seat, "inc", 0), known = mongo_number_at(&s->home, path, -1);
+    const int64_t inc = mongo_number_at(seat, "inc", 0), known = mongo_slot_at(&s->home, slot, "inc", -1);
     if (inc <= 0)
         mongo_tell(s->problems, "ledger: seat %s has no incarnation", slot);
     else if (known < 0)

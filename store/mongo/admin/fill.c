@@ -63,9 +63,7 @@ bool mongo_moment(struct store *st, struct text *moment, struct text *left_out, 
                 mongo_number_at(&ledger, "epoch", 0));
     for (int i = 0; i < MONGO_SLOTS; i++) {
         const char *slot = mongo_slots[i];
-        char path[64];
-        snprintf(path, sizeof path, "writers.%s.inc", slot);
-        text_printf(moment, " %" PRId64 "/%" PRId64, mongo_number_at(&ledger, path, 0),
+        text_printf(moment, " %" PRId64 "/%" PRId64, mongo_slot_at(&ledger, slot, "inc", 0),
                     mongo_seq_of(&ledger, slot));
     }
     bson_destroy(&ledger);

@@ -125,9 +125,7 @@ static bool note_seats(struct restoring *r, const bson_t *ledger)
     bool good = mongo_read_seats(r->m->client, false, &seats, r->e);
     r->inc = clock_wall_ms(r->m->store.clock);
     for (int i = 0; i < MONGO_SLOTS; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "writers.w%d.inc", i);
-        const int64_t inc = mongo_number_at(ledger, path, 0);
+        const int64_t inc = mongo_slot_at(ledger, mongo_slots[i], "inc", 0);
         r->seats[i] = seats.has[i] ? mongo_number_at(&seats.list[i], "inc", 1) : 0;
         const int64_t highest = inc > r->seats[i] ? inc : r->seats[i];
         r->inc = r->inc > highest ? r->inc : highest + 1;

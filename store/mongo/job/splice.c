@@ -104,10 +104,8 @@ static bool sum_others(struct mongo_store *m, uint64_t *sum, struct err *e)
     *sum = (uint64_t)mongo_number_at(&ledger, "noted", 0);
     for (int i = 0; good && i < MONGO_SLOTS; i++) {
         const char *slot = mongo_slots[i];
-        char path[64];
-        snprintf(path, sizeof path, "writers.%s.inc", slot);
         if (strcmp(slot, m->writer.slot) != 0)
-            *sum += (uint64_t)mongo_number_at(&ledger, path, 0) + (uint64_t)mongo_seq_of(&ledger, slot);
+            *sum += (uint64_t)mongo_slot_at(&ledger, slot, "inc", 0) + (uint64_t)mongo_seq_of(&ledger, slot);
     }
     bson_destroy(&ledger);
     return good;

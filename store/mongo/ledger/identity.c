@@ -126,14 +126,11 @@ static bool check_seat(struct mongo_store *m, const bson_t *ledger, struct err *
 static bool check_slot(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     const struct mongo_writer *w = &m->writer;
-    char path[64];
     struct mongo_open open;
     struct slot_place home = {.known = w->home_seq, .is_last = w->is_home};
     home.is_open = mongo_open_of(ledger, w->slot, &open) && open.is_home;
-    snprintf(path, sizeof path, "writers.%s.inc", w->slot);
-    home.inc = mongo_number_at(ledger, path, -1);
-    snprintf(path, sizeof path, "writers.%s.home_seq", w->slot);
-    home.seq = mongo_number_at(ledger, path, 0);
+    home.inc = mongo_slot_at(ledger, w->slot, "inc", -1);
+    home.seq = mongo_slot_at(ledger, w->slot, "home_seq", 0);
     return check_place(m, &home, e) && check_seat(m, ledger, e);
 }
 

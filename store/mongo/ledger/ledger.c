@@ -8,11 +8,16 @@
 
 #include <stdio.h>
 
-int64_t mongo_seq_of(const bson_t *ledger, const char *slot)
+int64_t mongo_slot_at(const bson_t *ledger, const char *slot, const char *name, int64_t otherwise)
 {
     char path[64];
-    snprintf(path, sizeof path, "writers.%s.seq", slot);
-    return mongo_number_at(ledger, path, 0);
+    snprintf(path, sizeof path, "writers.%s.%s", slot, name);
+    return mongo_number_at(ledger, path, otherwise);
+}
+
+int64_t mongo_seq_of(const bson_t *ledger, const char *slot)
+{
+    return mongo_slot_at(ledger, slot, "seq", 0);
 }
 
 bool mongo_confirm_ledger(struct mongo_client *client, bson_t *ledger, struct err *e)
@@ -39,19 +44,13 @@ bool mongo_read_home(struct mongo_store *m, bson_t *ledger, struct err *e)
 bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o)
 {
     char path[64];
+    bson_t own = BSON_INITIALIZER;
     bson_iter_t it;
-    snprintf(path, sizeof path, "writers.%s.seat.open", slot);
-    o->is_home = !mongo_find_member(ledger, path, &it);
-    snprintf(path, sizeof path, "writers.%s.open.seq", slot);
-    o->seq = mongo_number_at(ledger, path, -1);
-    snprintf(path, sizeof path, "writers.%s.open.inc", slot);
-    o->inc = mongo_number_at(ledger, path, -1);
-    snprintf(path, sizeof path, "writers.%s.open.prev", slot);
-    o->prev = mongo_number_at(ledger, path, o->seq - 1); /* older versions write no `prev` */
-    snprintf(path, sizeof path, "writers.%s.open.bytes", slot);
-    o->bytes = mongo_number_at(ledger, path, -1);
-    snprintf(o->slot, sizeof o->slot, "%s", slot);
-    return o->seq >= 0;
+    snprintf(path, sizeof path, "writers.%s", slot);
+    (void)mongo_find_document(ledger, path, &own);
+    bool is_open = mongo_seat_open(&own, slot, o);
+    o->is_home = !mongo_find_member(&own, "seat.open", &it);
+    return is_open;
 }
 
 size_t mongo_all_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS])

@@ -24,6 +24,8 @@ bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e) MUS
 bool mongo_read_all(struct mongo_store *m, bson_t *ledger, struct err *e) MUST_CHECK;
 bool mongo_read_picture(struct mongo_store *m, bson_t *ledger, struct err *e) MUST_CHECK;
 
+/* A number in the slot of a ledger, such as "inc" or "gap.after"; `otherwise` if there is none. */
+int64_t mongo_slot_at(const bson_t *ledger, const char *slot, const char *name, int64_t otherwise);
 /* Of a ledger that any of these but mongo_read_home() read. The number of a slot's last batch. */
 int64_t mongo_seq_of(const bson_t *ledger, const char *slot);
 /* The open batch of a slot; false: none. */

@@ -74,13 +74,6 @@ static const char *text_of(const bson_t *ledger, const char *slot, const char *n
                                                                              : NULL;
 }
 
-static int64_t number_of(const bson_t *ledger, const char *slot, const char *name)
-{
-    char path[64];
-    snprintf(path, sizeof path, "writers.%s.%s", slot, name);
-    return mongo_number_at(ledger, path, 0);
-}
-
 /* Begins to iterate over an array of a slot's `who`. False: it has none. */
 static bool each_of(const bson_t *ledger, const char *slot, const char *name, bson_iter_t *at)
 {
@@ -102,8 +95,8 @@ const char *mongo_describe_writer(const bson_t *ledger, const char *slot, char b
     struct text t = {0};
     const char *host = text_of(ledger, slot, "host"), *group = text_of(ledger, slot, "group"),
                *instance = text_of(ledger, slot, "instance");
-    int64_t since_ms = number_of(ledger, slot, "who.since");
-    text_printf(&t, "writer %s (process %lld", slot, (long long)number_of(ledger, slot, "pid"));
+    int64_t since_ms = mongo_slot_at(ledger, slot, "who.since", 0);
+    text_printf(&t, "writer %s (process %lld", slot, (long long)mongo_slot_at(ledger, slot, "pid", 0));
     if (host != NULL)
         text_printf(&t, " on %s", host);
     if (group != NULL)
@@ -126,7 +119,7 @@ bool mongo_admit(struct mongo_store *m, const bson_t *ledger, struct err *e)
     bool found;
     int64_t now_ms = clock_wall_ms(m->store.clock);
     for (int i = 0; i < MONGO_SLOTS; i++) {
-        int64_t other_ms = number_of(ledger, mongo_slots[i], "who.since");
+        int64_t other_ms = mongo_slot_at(ledger, mongo_slots[i], "who.since", 0);
         now_ms = other_ms < now_ms ? now_ms : other_ms + 1;
     }
     snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
@@ -241,7 +234,7 @@ bool mongo_may_begin(const struct mongo_store *m, const struct report *reports, 
 
 static bool came_later(const struct mongo_store *m, const bson_t *ledger, const char *slot)
 {
-    return number_of(ledger, slot, "who.since") > m->writer.since_ms;
+    return mongo_slot_at(ledger, slot, "who.since", 0) > m->writer.since_ms;
 }
 
 static bool refuse_twin(const struct mongo_store *m, const bson_t *ledger, const char *slot, struct err *e)

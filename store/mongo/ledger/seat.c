@@ -52,7 +52,7 @@ bool mongo_seat_open(const bson_t *seat, const char *slot, struct mongo_open *o)
     o->is_home = false;
     o->seq = mongo_number_at(seat, "open.seq", -1);
     o->inc = mongo_number_at(seat, "open.inc", -1);
-    o->prev = mongo_number_at(seat, "open.prev", o->seq - 1);
+    o->prev = mongo_number_at(seat, "open.prev", o->seq - 1); /* older versions write no `prev` */
     o->bytes = mongo_number_at(seat, "open.bytes", -1);
     return o->seq >= 0;
 }

@@ -1,6 +1,7 @@
 #include "store/mongo/ledger/slots.h"
 
 #include "base/clock.h"
+#include "store/mongo/ledger/ledger.h"
 #include "store/mongo/wire/field.h"
 
 #include <errno.h>
@@ -31,8 +32,7 @@ static pid_t process_here(const bson_t *ledger, const char *slot)
     snprintf(path, sizeof path, "writers.%s.host", slot);
     bool is_here = mongo_name_host(host) && mongo_find_member(ledger, path, &it) &&
                    BSON_ITER_HOLDS_UTF8(&it) && strcmp(bson_iter_utf8(&it, NULL), host) == 0;
-    snprintf(path, sizeof path, "writers.%s.pid", slot);
-    return is_here ? (pid_t)mongo_number_at(ledger, path, 0) : 0;
+    return is_here ? (pid_t)mongo_slot_at(ledger, slot, "pid", 0) : 0;
 }
 
 /* How good a slot is to take. A slot that is alive cannot be taken. A slot that was given back, or whose
@@ -41,9 +41,7 @@ enum { SLOT_LIVES, SLOT_SILENT, SLOT_NEW, SLOT_FREE };
 
 static int slot_state(const bson_t *ledger, const char *slot, int64_t now_ms)
 {
-    char path[64];
-    snprintf(path, sizeof path, "writers.%s.lease", slot);
-    int64_t lease_ms = mongo_number_at(ledger, path, -1);
+    int64_t lease_ms = mongo_slot_at(ledger, slot, "lease", -1);
     if (lease_ms <= 0)
         return lease_ms < 0 ? SLOT_NEW : SLOT_FREE;
     pid_t pid = process_here(ledger, slot);

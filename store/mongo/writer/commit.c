@@ -169,13 +169,11 @@ void mongo_prepare_commit(struct mongo_store *m, int64_t seq)
 /* Sets *e to the reason why the ledger refused a commit. */
 static bool explain_by(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
-    char path[64], seat[64];
+    const struct mongo_writer *w = &m->writer;
     if (!mongo_check_ledger(m, ledger, e))
         return false;
-    snprintf(path, sizeof path, "writers.%s.inc", m->writer.slot);
-    snprintf(seat, sizeof seat, "writers.%s.seat.inc", m->writer.slot);
-    if (mongo_number_at(ledger, path, -1) != m->writer.inc ||
-        mongo_number_at(ledger, seat, -1) > m->writer.inc) /* an older reading may show a lower one */
+    if (mongo_slot_at(ledger, w->slot, "inc", -1) != w->inc ||
+        mongo_slot_at(ledger, w->slot, "seat.inc", -1) > w->inc) /* an older reading may show a lower one */
         return mongo_lose_slot(m, ledger, e);
     m->batch.was_outrun = m->batch.backfills;
     if (m->batch.was_outrun)

@@ -199,12 +199,11 @@ static bool outrun(const struct mongo_store *m, struct err *e)
 static bool explain(struct mongo_store *m, struct err *e)
 {
     bson_t ledger;
-    char inc[64];
     bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e);
-    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
     if (good)
-        good = mongo_number_at(&ledger, inc, -1) == m->writer.inc ? outrun(m, e)
-                                                                  : mongo_lose_slot(m, &ledger, e);
+        good = mongo_slot_at(&ledger, m->writer.slot, "inc", -1) == m->writer.inc
+                   ? outrun(m, e)
+                   : mongo_lose_slot(m, &ledger, e);
     bson_destroy(&ledger);
     return good;
 }

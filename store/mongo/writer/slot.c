@@ -145,9 +145,7 @@ static bool take_seat(struct mongo_store *m, const bson_t *ledger, bool *taken, 
 static void note_slot(struct mongo_store *m, const bson_t *ledger, const bson_t *seat)
 {
     struct mongo_writer *w = &m->writer;
-    char path[64];
-    snprintf(path, sizeof path, "writers.%s.gap.before", w->slot);
-    const int64_t unused = mongo_number_at(ledger, path, 0) - 1;
+    const int64_t unused = mongo_slot_at(ledger, w->slot, "gap.before", 0) - 1;
     w->home_seq = mongo_seq_of(ledger, w->slot);
     w->seat_seq = mongo_number_at(seat, "seq", 0);
     w->committed = w->home_seq > w->seat_seq ? w->home_seq : w->seat_seq;
@@ -254,17 +252,16 @@ bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
 bool mongo_keep_slot(struct mongo_store *m, struct err *e)
 {
     int64_t now_ms = clock_mono_ms(m->store.clock);
-    char inc[64];
     bson_t ledger;
     if (now_ms - m->writer.kept_ms < KEEP_MS)
         return true;
     if (!mongo_set_lease(m, clock_wall_ms(m->store.clock), e))
         return false;
     m->writer.kept_ms = now_ms;
-    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
     /* A commit in the seat does not see that another has taken the slot in the ledger alone. */
     bool good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e) &&
-                (mongo_number_at(&ledger, inc, -1) == m->writer.inc || mongo_lose_slot(m, &ledger, e)) &&
+                (mongo_slot_at(&ledger, m->writer.slot, "inc", -1) == m->writer.inc ||
+                 mongo_lose_slot(m, &ledger, e)) &&
                 mongo_may_go_on(m, &ledger, e) && mongo_check_generations(m, e) &&
                 mongo_recover_abandoned(m, &ledger, true, e);
     bson_destroy(&ledger);

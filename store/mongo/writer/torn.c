@@ -46,13 +46,10 @@ static bool is_in_gap(const struct numbers *n, int64_t number)
 static void read_numbers(const bson_t *ledger, int i, struct numbers *n)
 {
     const char *slot = mongo_slots[i];
-    char path[64];
     n->seq = mongo_seq_of(ledger, slot);
     for (int k = 0; k < 2; k++) {
-        snprintf(path, sizeof path, "writers.%s.%sgap.after", slot, k == 0 ? "" : "seat.");
-        n->gaps[k].after = mongo_number_at(ledger, path, 0);
-        snprintf(path, sizeof path, "writers.%s.%sgap.before", slot, k == 0 ? "" : "seat.");
-        n->gaps[k].before = mongo_number_at(ledger, path, 0);
+        n->gaps[k].after = mongo_slot_at(ledger, slot, k == 0 ? "gap.after" : "seat.gap.after", 0);
+        n->gaps[k].before = mongo_slot_at(ledger, slot, k == 0 ? "gap.before" : "seat.gap.before", 0);
     }
     if (is_in_gap(n, n->seq)) /* an older version, which knows no gaps, has used the number */
         memset(n->gaps, 0, sizeof n->gaps);
