@@ -32,6 +32,14 @@ void mongo_add_ledger(const struct mongo_store *m, bson_t *filter)
     BSON_APPEND_INT64(filter, "epoch", m->writer.epoch);
 }
 
+void mongo_add_own(const struct mongo_store *m, bson_t *filter)
+{
+    char inc[64];
+    mongo_add_ledger(m, filter);
+    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
+    BSON_APPEND_INT64(filter, inc, m->writer.inc);
+}
+
 bool mongo_refuse(struct mongo_store *m, struct err *e, const char *format, ...)
 {
     char what[512];

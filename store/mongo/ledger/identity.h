@@ -7,6 +7,8 @@
 
 /* Adds { _id, identity, epoch } of that ledger to a filter. */
 void mongo_add_ledger(const struct mongo_store *m, bson_t *filter);
+/* The same, while this writer has its slot there. */
+void mongo_add_own(const struct mongo_store *m, bson_t *filter);
 bool mongo_is_same_ledger(const struct mongo_store *m, const bson_t *ledger);
 /* EX_DATAERR: another ledger, or this writer's slot went back. */
 bool mongo_check_ledger(struct mongo_store *m, const bson_t *ledger, struct err *e) MUST_CHECK;

@@ -213,15 +213,12 @@ static bool explain(struct mongo_store *m, struct err *e)
  * caller destroys it. */
 static bool write_claims(const struct mongo_claims *c, bool home, bson_t *ledger, struct err *e)
 {
-    char inc[64];
     bson_t query, update, increase, set, from;
     bool found;
     struct mongo_store *m = c->m;
     bson_init(&query);
     bson_init(&update);
-    mongo_add_ledger(m, &query);
-    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
-    BSON_APPEND_INT64(&query, inc, m->writer.inc);
+    mongo_add_own(m, &query);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &increase);
     for (size_t i = 0; i < c->count; i++)
         BSON_APPEND_INT64(&increase, mongo_partition_member(m, &c->partitions[i], "epoch"), 1);

@@ -9,7 +9,6 @@
 #include "store/mongo/wire/id.h"
 #include "store/mongo/writer/member.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* A file may be in `past`, a partition of a topic never is. */
@@ -91,12 +90,9 @@ static bool read_past(struct mongo_store *m, const struct mongo_names *ids, mong
 
 static bool write_returns(struct returning *g, bson_t *ledger, bool *held, struct err *e)
 {
-    char inc[64];
     bson_t update = BSON_INITIALIZER, after;
     struct mongo_store *m = g->m;
-    mongo_add_ledger(m, &g->query);
-    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
-    BSON_APPEND_INT64(&g->query, inc, m->writer.inc);
+    mongo_add_own(m, &g->query);
     BSON_APPEND_DOCUMENT(&update, "$set", &g->set);
     bool good = mongo_modify(m->client, MONGO_LEDGER, &g->query, &update, held, &after, e);
     if (good && *held) {

@@ -12,8 +12,6 @@
 #include "store/mongo/writer/member.h"
 #include "store/mongo/writer/position.h"
 
-#include <stdio.h>
-
 /* The entry of a partition in the ledger or in a seat; false: there is none. */
 static bool find_entry(struct mongo_store *m, const bson_t *document, const char *key, bson_t *entry)
 {
@@ -140,11 +138,8 @@ bool mongo_recall(struct mongo_claims *c, const bson_t *ledger, bool *held, stru
 bool mongo_bring_home(const struct mongo_claims *c, bool *held, struct err *e)
 {
     struct mongo_store *m = c->m;
-    char inc[64];
     bson_t query = BSON_INITIALIZER, update = BSON_INITIALIZER, set, list;
-    mongo_add_ledger(m, &query);
-    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
-    BSON_APPEND_INT64(&query, inc, m->writer.inc);
+    mongo_add_own(m, &query);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     for (size_t i = 0; i < c->count; i++) {
         const struct mongo_partition *p = &c->partitions[i];
@@ -177,12 +172,9 @@ static bool is_to_settle(const struct mongo_partition *p)
 /* One update for all. If a claim is lost, all stay as they are: then the next claim recalls more seats. */
 static bool settle(struct mongo_store *m, bool *held, struct err *e)
 {
-    char inc[64];
     bool good = true, any = false;
     bson_t query = BSON_INITIALIZER, update = BSON_INITIALIZER, set, list;
-    mongo_add_ledger(m, &query);
-    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
-    BSON_APPEND_INT64(&query, inc, m->writer.inc);
+    mongo_add_own(m, &query);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     for (size_t i = 0; i < m->writer.partition_count; i++) {
         const struct mongo_partition *p = &m->writer.partitions[i];

@@ -209,12 +209,9 @@ static bool insert(struct retiring *g, const bson_t *updates, bool *are_all, str
 
 static bool take_out(struct retiring *g, bson_t *query, const bson_t *unset, bool *moved, struct err *e)
 {
-    char inc[64];
     struct mongo_store *m = g->m;
-    mongo_add_ledger(m, query);
+    mongo_add_own(m, query);
     mongo_add_restored(query);
-    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
-    BSON_APPEND_INT64(query, inc, m->writer.inc);
     mongo_match_number(query, "noted", g->noted, g->noted > 0);
     bson_t *update = BCON_NEW("$unset", BCON_DOCUMENT(unset));
     bool good = mongo_update_one(m->client, MONGO_LEDGER, query, update, false, moved, e);

@@ -230,14 +230,12 @@ bool mongo_need_slot(struct mongo_store *m, struct err *e)
 
 bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
 {
-    char inc[64], lease[64];
+    char lease[64];
     bson_t query, update, set;
     bool found;
-    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
     snprintf(lease, sizeof lease, "writers.%s.lease", m->writer.slot);
     bson_init(&query);
-    mongo_add_ledger(m, &query);
-    BSON_APPEND_INT64(&query, inc, m->writer.inc);
+    mongo_add_own(m, &query);
     bson_init(&update);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     BSON_APPEND_DATE_TIME(&set, lease, lease_ms);
