@@ -123,7 +123,7 @@ static bool check_seat(struct mongo_store *m, const bson_t *ledger, struct err *
     read_seat(&seat, &p);
     if (state_of(m, &p) == SLOT_GOOD)
         return true;
-    bool good = mongo_confirm_seat(m->client, m->writer.slot, &seat, e);
+    bool good = mongo_confirm(m->client, m->writer.slot, &seat, e);
     if (good)
         read_seat(&seat, &p);
     bson_destroy(&seat);
@@ -174,12 +174,12 @@ bool mongo_check_partition(struct mongo_store *m, const struct mongo_partition *
 static bool last_number(struct mongo_client *client, const char *slot, int64_t *seq, struct err *e)
 {
     bson_t ledger, seat;
-    bool good = mongo_confirm_ledger(client, &ledger, e);
+    bool good = mongo_confirm(client, MONGO_LEDGER, &ledger, e);
     *seq = good ? mongo_seq_of(&ledger, slot) : 0;
     bson_destroy(&ledger);
     if (!good)
         return false;
-    good = mongo_confirm_seat(client, slot, &seat, e);
+    good = mongo_confirm(client, slot, &seat, e);
     int64_t in_seat = good ? mongo_number_at(&seat, "seq", 0) : 0;
     *seq = in_seat > *seq ? in_seat : *seq;
     bson_destroy(&seat);

@@ -20,20 +20,10 @@ int64_t mongo_seq_of(const bson_t *ledger, const char *slot)
     return mongo_slot_at(ledger, slot, "seq", 0);
 }
 
-bool mongo_confirm_ledger(struct mongo_client *client, bson_t *ledger, struct err *e)
-{
-    bson_t *query = BCON_NEW("_id", MONGO_LEDGER);
-    bson_t *update = BCON_NEW("$unset", "{", "never", BCON_BOOL(true), "}");
-    bool found, good = mongo_modify(client, MONGO_LEDGER, query, update, &found, ledger, e);
-    bson_destroy(query);
-    bson_destroy(update);
-    return good;
-}
-
 bool mongo_read_home(struct mongo_store *m, bson_t *ledger, struct err *e)
 {
     bool is_writer = m->writer.identity[0] != '\0';
-    bool good = is_writer ? mongo_confirm_ledger(m->client, ledger, e)
+    bool good = is_writer ? mongo_confirm(m->client, MONGO_LEDGER, ledger, e)
                           : mongo_read_document(m->client, MONGO_LEDGER, MONGO_LEDGER, ledger, e);
     if (good)
         mongo_warn_if_full(m, ledger);
@@ -66,7 +56,7 @@ static bool read_seat(struct mongo_store *m, const char *slot, bson_t *seat, str
 {
     bool is_reader = m->store.writer == NULL && m->store.jobs == NULL;
     return is_reader ? mongo_read_document(m->client, MONGO_LEDGER, slot, seat, e)
-                     : mongo_confirm_seat(m->client, slot, seat, e);
+                     : mongo_confirm(m->client, slot, seat, e);
 }
 
 /* The place where it was open says whether it is. */

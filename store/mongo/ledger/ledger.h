@@ -18,7 +18,7 @@
  * `linearizable` prevents that, and not every server has it. So a writer reads by an update that changes
  * nothing: only the present primary can acknowledge it by a majority, and then all that it shows stays
  * (docs/mongodb.md). That holds for the ledger itself. Seats are read after it: they are not older than that
- * update, and what they show may be taken back. Who relies on it confirms it: mongo_confirm_seat(). */
+ * update, and what they show may be taken back. Who relies on it confirms it: mongo_confirm(). */
 bool mongo_read_home(struct mongo_store *m, bson_t *ledger, struct err *e) MUST_CHECK;
 bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e) MUST_CHECK;
 bool mongo_read_all(struct mongo_store *m, bson_t *ledger, struct err *e) MUST_CHECK;
@@ -32,8 +32,6 @@ int64_t mongo_seq_of(const bson_t *ledger, const char *slot);
 bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o);
 /* The open batches of all slots; returns their count. */
 size_t mongo_all_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS]);
-/* Reads the ledger itself as a writer does, by any connection. */
-bool mongo_confirm_ledger(struct mongo_client *client, bson_t *ledger, struct err *e) MUST_CHECK;
 /* What is open now where `of` was. now->seq is -1 if nothing is. */
 bool mongo_read_open(struct mongo_store *m, const struct mongo_open *of, struct mongo_open *now,
                      struct err *e) MUST_CHECK;

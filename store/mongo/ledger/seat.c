@@ -36,11 +36,11 @@ void mongo_seats_fini(struct mongo_seats *s)
     }
 }
 
-bool mongo_confirm_seat(struct mongo_client *client, const char *slot, bson_t *seat, struct err *e)
+bool mongo_confirm(struct mongo_client *client, const char *id, bson_t *document, struct err *e)
 {
-    bson_t *query = BCON_NEW("_id", BCON_UTF8(slot));
+    bson_t *query = BCON_NEW("_id", BCON_UTF8(id));
     bson_t *update = BCON_NEW("$unset", "{", "never", BCON_BOOL(true), "}");
-    bool found, good = mongo_modify(client, MONGO_LEDGER, query, update, &found, seat, e);
+    bool found, good = mongo_modify(client, MONGO_LEDGER, query, update, &found, document, e);
     bson_destroy(query);
     bson_destroy(update);
     return good;

@@ -26,10 +26,9 @@ struct mongo_seats {
 bool mongo_read_seats(struct mongo_client *client, bool with_positions, struct mongo_seats *s,
                       struct err *e) MUST_CHECK;
 void mongo_seats_fini(struct mongo_seats *s);
-/* Reads the seat of a slot as mongo_read_ledger() says: what it shows is not old, and stays. Empty: there is
- * none. The caller destroys it. */
-bool mongo_confirm_seat(struct mongo_client *client, const char *slot, bson_t *seat,
-                        struct err *e) MUST_CHECK;
+/* Reads the seat of a slot, or the ledger itself as MONGO_LEDGER, by any connection, as mongo_read_home()
+ * says: what it shows is not old, and stays. Empty: there is none. The caller destroys it. */
+bool mongo_confirm(struct mongo_client *client, const char *id, bson_t *document, struct err *e) MUST_CHECK;
 /* The open batch of a seat; false: none. */
 bool mongo_seat_open(const bson_t *seat, const char *slot, struct mongo_open *o);
 /* The error of a seat that is not there, though the ledger names it. Returns false. */

@@ -218,7 +218,7 @@ static bool is_committed(struct mongo_store *m, bool *committed, struct err *e)
     char path[64];
     bson_t place;
     bool good = m->writer.is_home ? mongo_read_home(m, &place, e)
-                                  : mongo_confirm_seat(m->client, m->writer.slot, &place, e);
+                                  : mongo_confirm(m->client, m->writer.slot, &place, e);
     *committed = good && (!m->writer.is_home || mongo_is_same_ledger(m, &place)) &&
                  mongo_number_at(&place, slot_path(m, "inc", path), -1) == m->writer.inc &&
                  mongo_number_at(&place, slot_path(m, "seq", path), 0) == m->writer.number;

@@ -227,7 +227,7 @@ static bool look_at_seat(struct mongo_store *m, const char *key, const struct mo
 {
     bson_t seat, entry;
     struct mongo_open open;
-    bool good = mongo_confirm_seat(m->client, slot, &seat, e) &&
+    bool good = mongo_confirm(m->client, slot, &seat, e) &&
                 (!bson_empty(&seat) || mongo_miss_seat(m->client, slot, e));
     mongo_note_time(m, &seat);
     if (good && find_entry(m, &seat, key, &entry)) {

@@ -104,7 +104,7 @@ static bool make_seat(struct mongo_store *m, struct err *e)
 static bool find_seat(struct mongo_store *m, const bson_t *ledger, bson_t *unset, struct err *e)
 {
     bson_t seat;
-    bool is_named, good = mongo_confirm_seat(m->client, m->writer.slot, &seat, e);
+    bool is_named, good = mongo_confirm(m->client, m->writer.slot, &seat, e);
     bool is_missing = good && bson_empty(&seat);
     if (good)
         add_useless(m, ledger, &seat, unset, &is_named);
@@ -133,7 +133,7 @@ static bool take_seat(struct mongo_store *m, const bson_t *ledger, bool *taken, 
     }
     if (good && !*taken) { /* the driver may have sent it twice, or another took the slot meanwhile */
         bson_destroy(seat);
-        good = mongo_confirm_seat(m->client, m->writer.slot, seat, e);
+        good = mongo_confirm(m->client, m->writer.slot, seat, e);
         *taken = good && mongo_number_at(seat, "inc", -1) == m->writer.inc;
     }
     bson_destroy(&unset);

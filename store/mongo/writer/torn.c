@@ -148,7 +148,7 @@ static bool ask_all(struct asking *a, struct slice packed)
 static bool confirm_numbers(const struct asking *a, int i, struct numbers *n)
 {
     bson_t seat;
-    bool good = mongo_confirm_seat(a->m->client, mongo_slots[i], &seat, a->e);
+    bool good = mongo_confirm(a->m->client, mongo_slots[i], &seat, a->e);
     int64_t seq = good ? mongo_number_at(&seat, "seq", 0) : 0;
     n->seq = seq > n->seq ? seq : n->seq;
     n->gaps[1].after = mongo_number_at(&seat, "gap.after", 0);
