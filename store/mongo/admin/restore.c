@@ -497,13 +497,10 @@ static bool put_ledger(void *context, const bson_t *copied, struct err *e)
     append_slots(r, copied, &writers);
     bson_append_document_end(&ledger, &writers);
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
-    bool good = mongo_update_one(r->m->client, MONGO_LEDGER, filter, &ledger, false, &matched, e) &&
-                (matched ||
-                 err_set(e, EX_TEMPFAIL, "%s: the ledger is gone, perhaps by another restore: restore again",
-                         mongo_client_name(r->m->client)));
-    bson_destroy(filter);
-    bson_destroy(&ledger);
-    return good;
+    return mongo_change(r->m->client, MONGO_LEDGER, filter, &ledger, false, &matched, e) &&
+           (matched ||
+            err_set(e, EX_TEMPFAIL, "%s: the ledger is gone, perhaps by another restore: restore again",
+                    mongo_client_name(r->m->client)));
 }
 
 static bool put_seats_and_ledger(struct restoring *r)

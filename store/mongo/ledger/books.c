@@ -70,8 +70,7 @@ void mongo_read_entries(const struct mongo_store *m, const bson_t *book, book_fn
 bool mongo_books(struct store *st, book_fn *fn, void *context, struct err *e)
 {
     struct books_reading g = {.m = mongo_of(st), .fn = fn, .context = context};
-    bson_t all = BSON_INITIALIZER;
-    return mongo_find(mongo_of(st)->client, MONGO_BOOKS, &all, NULL, see_book, &g, e);
+    return mongo_look(mongo_of(st)->client, MONGO_BOOKS, NULL, NULL, see_book, &g, e);
 }
 
 static bool take_entry(void *context, const char *source, const char *partition, const char *report,

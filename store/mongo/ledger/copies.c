@@ -41,10 +41,8 @@ bool mongo_backup_holds(struct mongo_store *m, bool *holds, struct err *e)
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
     bson_t *options = BCON_NEW("projection", "{", "backups", BCON_BOOL(true), "}");
     struct holds h = {.now_ms = clock_wall_ms(m->store.clock)};
-    bool good = mongo_find(m->client, MONGO_LEDGER, filter, options, see_hold, &h, e);
+    bool good = mongo_look(m->client, MONGO_LEDGER, filter, options, see_hold, &h, e);
     *holds = h.found;
-    bson_destroy(options);
-    bson_destroy(filter);
     return good;
 }
 

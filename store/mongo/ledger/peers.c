@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/slots.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <stdio.h>
@@ -116,7 +117,6 @@ const char *mongo_describe_writer(const bson_t *ledger, const char *slot, char b
 bool mongo_admit(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     char inc[64], since[64];
-    bool found;
     int64_t now_ms = clock_wall_ms(m->store.clock);
     for (int i = 0; i < MONGO_SLOTS; i++) {
         int64_t other_ms = mongo_slot_at(ledger, mongo_slots[i], "who.since", 0);
@@ -126,9 +126,7 @@ bool mongo_admit(struct mongo_store *m, const bson_t *ledger, struct err *e)
     snprintf(since, sizeof since, "writers.%s.who.since", m->writer.slot);
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER, inc, BCON_INT64(m->writer.inc));
     bson_t *update = BCON_NEW("$set", "{", since, BCON_DATE_TIME(now_ms), "}");
-    bool good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, false, &found, e);
-    bson_destroy(filter);
-    bson_destroy(update);
+    bool good = mongo_change(m->client, MONGO_LEDGER, filter, update, false, NULL, e);
     if (good)
         m->writer.since_ms = now_ms; /* if it was not found, the next commit says so */
     return good;
@@ -310,12 +308,9 @@ static bool see_generation(void *context, const bson_t *document)
 bool mongo_check_generations(struct mongo_store *m, struct err *e)
 {
     struct newer n = {.m = m};
-    bson_t all = BSON_INITIALIZER;
     bson_t *options = BCON_NEW("projection", "{", "name", BCON_INT32(1), "generation", BCON_INT32(1),
                                MONGO_DROPPING, BCON_INT32(1), "}");
-    bool good = mongo_find(m->client, MONGO_REPORTS, &all, options, see_generation, &n, e);
-    bson_destroy(options);
-    bson_destroy(&all);
+    bool good = mongo_look(m->client, MONGO_REPORTS, NULL, options, see_generation, &n, e);
     if (good && n.moved[0] != '\0')
         return err_set(
             e, EX_CONFIG,

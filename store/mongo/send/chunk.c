@@ -6,6 +6,7 @@
 #include "store/mongo/send/new.h"
 #include "store/mongo/send/saturate.h"
 #include "store/mongo/send/together.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
@@ -183,11 +184,9 @@ static bool look(const struct mongo_chunk *c, const size_t *which, size_t n, boo
     write_look(&looking, &filter);
     bson_t *options = BCON_NEW("projection", "{", applied ? looking.applied : "_id", BCON_BOOL(true), "}",
                                "batchSize", BCON_INT32((int32_t)n));
-    bool good = mongo_find(c->client, c->collection, &filter, options, take_found, &looking, e);
-    bson_destroy(options);
-    bson_destroy(&filter);
-    return good && (looking.other == NULL || mongo_check_applied(c->client, c->of, c->collection,
-                                                                 looking.other, looking.other_number, e));
+    return mongo_look(c->client, c->collection, &filter, options, take_found, &looking, e) &&
+           (looking.other == NULL || mongo_check_applied(c->client, c->of, c->collection, looking.other,
+                                                         looking.other_number, e));
 }
 
 /* Keeps those of `which` that are not applied, after asking the ledger in doubt; *n of them afterwards. */

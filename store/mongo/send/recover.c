@@ -7,6 +7,7 @@
 #include "store/mongo/ledger/slots.h"
 #include "store/mongo/send/batches.h"
 #include "store/mongo/send/send.h"
+#include "store/mongo/wire/command.h"
 
 #include <stdio.h>
 
@@ -39,27 +40,16 @@ static bool confirm_open(struct mongo_store *m, const struct mongo_open *o, bool
     char seq[64];
     bson_t filter, *update = BCON_NEW("$set", "{", open_path(o, ".seq", seq), BCON_INT64(o->seq), "}");
     find_open(m, o, &filter);
-    bool good = mongo_update_one(m->client, MONGO_LEDGER, &filter, update, false, is_open, e);
-    bson_destroy(&filter);
-    bson_destroy(update);
-    return good;
+    return mongo_change(m->client, MONGO_LEDGER, &filter, update, false, is_open, e);
 }
 
 bool mongo_done(struct mongo_store *m, const struct mongo_open *o, struct err *e)
 {
     char path[64];
-    bson_t query, update, unset;
-    bool found;
+    bson_t query, *update = BCON_NEW("$unset", "{", open_path(o, "", path), BCON_UTF8(""), "}");
     find_open(m, o, &query);
-    bson_init(&update);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
-    BSON_APPEND_UTF8(&unset, open_path(o, "", path), "");
-    bson_append_document_end(&update, &unset);
     /* If not found, somebody else was quicker. */
-    bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, &found, e);
-    bson_destroy(&update);
-    bson_destroy(&query);
-    return good;
+    return mongo_change(m->client, MONGO_LEDGER, &query, update, false, NULL, e);
 }
 
 bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err *e)

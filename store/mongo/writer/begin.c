@@ -31,10 +31,7 @@ static bool give_identity(struct mongo_store *m, const char *identity, struct er
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER, "identity", "{", "$exists", BCON_BOOL(false), "}");
     bson_t *update = BCON_NEW("$set", "{", "identity", BCON_UTF8(identity), "epoch",
                               BCON_INT64(clock_wall_ms(m->store.clock)), "}");
-    bool matched, good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, false, &matched, e);
-    bson_destroy(filter);
-    bson_destroy(update);
-    return good;
+    return mongo_change(m->client, MONGO_LEDGER, filter, update, false, NULL, e);
 }
 
 static bool create_ledger(struct mongo_store *m, const char *identity, struct err *e)
@@ -42,10 +39,7 @@ static bool create_ledger(struct mongo_store *m, const char *identity, struct er
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
     bson_t *update = BCON_NEW("$setOnInsert", "{", "v", BCON_INT32(MONGO_FORMAT), "identity",
                               BCON_UTF8(identity), "epoch", BCON_INT64(clock_wall_ms(m->store.clock)), "}");
-    bool matched, good = mongo_update_one(m->client, MONGO_LEDGER, filter, update, true, &matched, e);
-    bson_destroy(filter);
-    bson_destroy(update);
-    return good;
+    return mongo_change(m->client, MONGO_LEDGER, filter, update, true, NULL, e);
 }
 
 /* Finishes the open batches, and adds the condition that no slot has one. A writer of an older version that

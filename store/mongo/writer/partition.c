@@ -184,9 +184,7 @@ static bool read_until(struct mongo_claims *c, struct err *e)
         mongo_ids_add(&ids, slice_of(id->ptr, id->len));
     }
     mongo_ids_end(&ids, &filter);
-    bool good = mongo_find(c->m->client, MONGO_BOOKS, &filter, NULL, take_until, c, e);
-    bson_destroy(&filter);
-    return good;
+    return mongo_look(c->m->client, MONGO_BOOKS, &filter, NULL, take_until, c, e);
 }
 
 static bool outrun(const struct mongo_store *m, struct err *e)
@@ -481,7 +479,7 @@ static bool see_past(void *context, const bson_t *past)
 bool mongo_positions(struct store *st, position_fn *fn, void *context, struct err *e)
 {
     struct positions g = {.fn = fn, .context = context};
-    bson_t ledger, every = BSON_INITIALIZER;
+    bson_t ledger;
     bson_iter_t all, at;
     bool good = mongo_read_picture(mongo_of(st), &ledger, e), more = true;
     mongo_names_init(&g.seen);
@@ -498,9 +496,8 @@ bool mongo_positions(struct store *st, position_fn *fn, void *context, struct er
         }
     }
     if (good && more)
-        good = mongo_find(mongo_of(st)->client, MONGO_PAST, &every, NULL, see_past, &g, e);
+        good = mongo_look(mongo_of(st)->client, MONGO_PAST, NULL, NULL, see_past, &g, e);
     mongo_names_fini(&g.seen);
-    bson_destroy(&every);
     bson_destroy(&ledger);
     return good;
 }

@@ -145,16 +145,13 @@ bool mongo_epoch_of(struct mongo_store *m, const bson_t *ledger, const struct mo
 
 bool mongo_void_past(struct mongo_store *m, const struct mongo_partition *p, struct err *e)
 {
-    bool matched;
     if (!may_be_past(p))
         return true;
     (void)mongo_past_id(m, p->source);
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->id.ptr), "epoch", "{", "$lte", BCON_INT64(p->epoch), "}");
     bson_t *update = BCON_NEW("$set", "{", "source", BCON_UTF8(p->source), "partition", "", "epoch",
                               BCON_INT64(p->epoch), "next", BCON_INT64(-1), "}");
-    bool good = mongo_update_one(m->client, MONGO_PAST, filter, update, true, &matched, e);
-    bson_destroy(update);
-    bson_destroy(filter);
+    bool good = mongo_change(m->client, MONGO_PAST, filter, update, true, NULL, e);
     failpoint(FAILPOINT_PAST_VOID);
     return good;
 }

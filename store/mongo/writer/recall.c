@@ -155,11 +155,8 @@ bool mongo_bring_home(const struct mongo_claims *c, bool *held, struct err *e)
     bson_append_document_end(&update, &set);
     BCON_APPEND(&update, "$max", "{", "at", BCON_DATE_TIME(m->writer.at_ms), "}");
     failpoint(FAILPOINT_CLAIM_HOME);
-    bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, held, e) ||
-                mongo_explain_full(m, MONGO_LEDGER, e);
-    bson_destroy(&update);
-    bson_destroy(&query);
-    return good;
+    return mongo_change(m->client, MONGO_LEDGER, &query, &update, false, held, e) ||
+           mongo_explain_full(m, MONGO_LEDGER, e);
 }
 
 /* ---- afterwards */

@@ -97,10 +97,7 @@ static bool read_states(struct retiring *g, struct err *e)
     for (uint32_t i = 1; i <= g->ids.count; i++)
         mongo_ids_add(&list, mongo_names_at(&g->ids, i)->key);
     mongo_ids_end(&list, &filter);
-    bool good = mongo_find(g->m->client, MONGO_BOOKS, &filter, options, see_state, g, e);
-    bson_destroy(options);
-    bson_destroy(&filter);
-    return good;
+    return mongo_look(g->m->client, MONGO_BOOKS, &filter, options, see_state, g, e);
 }
 
 static void choose(struct retiring *g)

@@ -231,20 +231,12 @@ bool mongo_need_slot(struct mongo_store *m, struct err *e)
 bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
 {
     char lease[64];
-    bson_t query, update, set;
-    bool found;
-    snprintf(lease, sizeof lease, "writers.%s.lease", m->writer.slot);
-    bson_init(&query);
+    bson_t query = BSON_INITIALIZER;
     mongo_add_own(m, &query);
-    bson_init(&update);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
-    BSON_APPEND_DATE_TIME(&set, lease, lease_ms);
-    bson_append_document_end(&update, &set);
+    snprintf(lease, sizeof lease, "writers.%s.lease", m->writer.slot);
+    bson_t *update = BCON_NEW("$set", "{", lease, BCON_DATE_TIME(lease_ms), "}");
     /* If not found, mongo_keep_slot() says so. */
-    bool good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, &found, e);
-    bson_destroy(&update);
-    bson_destroy(&query);
-    return good;
+    return mongo_change(m->client, MONGO_LEDGER, &query, update, false, NULL, e);
 }
 
 bool mongo_keep_slot(struct mongo_store *m, struct err *e)

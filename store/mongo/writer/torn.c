@@ -9,6 +9,7 @@
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/seat.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
@@ -93,15 +94,13 @@ static bool see_document(void *context, const bson_t *document)
     return true;
 }
 
+/* Destroys the filter. */
 static bool ask(struct asking *a, struct mongo_ids *ids, bson_t *filter)
 {
     bson_t *options = BCON_NEW("projection", "{", "applied", BCON_BOOL(true), "}", "batchSize",
                                BCON_INT32((int32_t)ids->count));
     mongo_ids_end(ids, filter);
-    bool good = mongo_find(a->m->client, a->collection, filter, options, see_document, a, a->e);
-    bson_destroy(options);
-    bson_destroy(filter);
-    return good && a->good;
+    return mongo_look(a->m->client, a->collection, filter, options, see_document, a, a->e) && a->good;
 }
 
 static bool member_text(const bson_t *update, const char *path, const char **text)
