@@ -179,10 +179,8 @@ bool mongo_dump_put_names(const struct mongo_dump *d, int64_t taken_ms, struct e
     BSON_APPEND_DATE_TIME(&names, "taken", taken_ms);
     BSON_APPEND_ARRAY_BEGIN(&names, "files", &files);
     for (size_t i = 0; i < d->count; i++) {
-        char room[16];
-        const char *key;
-        size_t len = bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        bson_append_document_begin(&files, key, (int)len, &one);
+        char room[MONGO_KEY_BYTES];
+        bson_append_document_begin(&files, mongo_array_key(i, room), -1, &one);
         put_entry(&d->list[i], &one);
         bson_append_document_end(&files, &one);
     }
@@ -219,32 +217,18 @@ static bool read_json(const char *path, bson_t *document, struct err *e)
     return good;
 }
 
-static void take_text(const bson_iter_t *of, const char *name, char *to, size_t bytes)
-{
-    bson_iter_t it;
-    bool found = bson_iter_recurse(of, &it) && bson_iter_find(&it, name) && BSON_ITER_HOLDS_UTF8(&it);
-    snprintf(to, bytes, "%s", found ? bson_iter_utf8(&it, NULL) : "");
-}
-
-static uint64_t take_number(const bson_iter_t *of, const char *name)
-{
-    bson_iter_t it;
-    return bson_iter_recurse(of, &it) && bson_iter_find(&it, name) ? (uint64_t)bson_iter_as_int64(&it) : 0;
-}
-
 static void take_entries(struct mongo_dump *d, const bson_t *names)
 {
-    bson_iter_t files, at;
-    if (!mongo_find_member(names, "files", &files) || !bson_iter_recurse(&files, &at))
-        return;
-    while (bson_iter_next(&at)) {
-        char hash[24];
-        struct mongo_dump_entry entry = {.documents = take_number(&at, "documents"),
-                                         .bytes = take_number(&at, "bytes")};
-        take_text(&at, "database", entry.place.database, sizeof entry.place.database);
-        take_text(&at, "collection", entry.place.collection, sizeof entry.place.collection);
-        take_text(&at, "xxh3", hash, sizeof hash);
-        entry.hash = strtoull(hash, NULL, 16);
+    bson_iter_t at;
+    for (bool more = mongo_begin_members(names, "files", &at); more && bson_iter_next(&at);) {
+        bson_t file = BSON_INITIALIZER;
+        (void)mongo_take_document(&at, &file);
+        struct mongo_dump_entry entry = {.documents = (uint64_t)mongo_number_at(&file, "documents", 0),
+                                         .bytes = (uint64_t)mongo_number_at(&file, "bytes", 0),
+                                         .hash = strtoull(mongo_text_at(&file, "xxh3"), NULL, 16)};
+        struct mongo_place *place = &entry.place;
+        snprintf(place->database, sizeof place->database, "%s", mongo_text_at(&file, "database"));
+        snprintf(place->collection, sizeof place->collection, "%s", mongo_text_at(&file, "collection"));
         d->list = xgrow(d->list, &d->capacity, d->count + 1, sizeof *d->list);
         d->list[d->count++] = entry;
     }
@@ -254,7 +238,6 @@ bool mongo_dump_open(struct mongo_dump *d, const char *dir, struct err *e)
 {
     char path[BACKUP_PATH_BYTES];
     bson_t names;
-    bson_iter_t it;
     *d = (struct mongo_dump){.dir = dir};
     int n = snprintf(path, sizeof path, "%s/" MONGO_DUMP_NAME, dir);
     if (n < 0 || n >= (int)sizeof path)
@@ -268,8 +251,7 @@ bool mongo_dump_open(struct mongo_dump *d, const char *dir, struct err *e)
     d->format = mongo_number_at(&names, "format", 0);
     if (good && (d->format < 1 || d->format > MONGO_DUMP_FORMAT))
         good = err_set(e, EX_DATAERR, "%s is of another version of tallyd: restore it by that", path);
-    if (good && mongo_find_member(&names, "database", &it) && BSON_ITER_HOLDS_UTF8(&it))
-        snprintf(d->database, sizeof d->database, "%s", bson_iter_utf8(&it, NULL));
+    snprintf(d->database, sizeof d->database, "%s", mongo_text_at(&names, "database"));
     if (good)
         take_entries(d, &names);
     if (good && mongo_dump_find(d, d->database, MONGO_LEDGER) == NULL)

@@ -196,13 +196,10 @@ static void begin_load(struct restoring *r)
 
 static bool has_duplicate(const bson_t *reply)
 {
-    bson_iter_t errors, at;
-    bson_t error;
-    bool has = false;
-    if (!bson_iter_init_find(&errors, reply, "writeErrors") || !bson_iter_recurse(&errors, &at))
-        return false;
-    while (!has && bson_iter_next(&at))
-        has = mongo_take_document(&at, &error) && mongo_number_at(&error, "code", 0) == MONGO_DUPLICATE_KEY;
+    bson_iter_t at, code;
+    bool has = false, more = mongo_begin_members(reply, "writeErrors", &at);
+    while (more && !has && bson_iter_next(&at))
+        has = mongo_find_in(&at, "code", &code) && bson_iter_as_int64(&code) == MONGO_DUPLICATE_KEY;
     return has;
 }
 
@@ -241,14 +238,12 @@ static bool load_document(void *context, const bson_t *document, struct err *e)
 {
     struct restoring *r = context;
     struct loading *l = &r->loading;
-    char room[16];
-    const char *key;
+    char room[MONGO_KEY_BYTES];
     (void)e; /* it is r->e */
     bool is_full = l->count == r->m->limits.updates || l->bytes + document->len > r->m->limits.bytes;
     if (l->count > 0 && is_full && !(send_load(r) && goes_on(r, l->place.collection)))
         return false;
-    size_t len = bson_uint32_to_string(l->count++, &key, room, sizeof room);
-    bson_append_document(&l->documents, key, (int)len, document);
+    bson_append_document(&l->documents, mongo_array_key(l->count++, room), -1, document);
     l->bytes += document->len;
     r->documents++;
     int64_t rolled_up = mongo_number_at(document, MONGO_ROLL_APPLIED, 0);
@@ -389,7 +384,7 @@ static bool put_reports(struct restoring *r)
 static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *entry)
 {
     bson_t metadata, command = BSON_INITIALIZER, list, one, index;
-    bson_iter_t indexes, at;
+    bson_iter_t at;
     uint32_t count = 0;
     struct mongo_place place;
     char quoted[LOG_QUOTE_BYTES];
@@ -398,15 +393,12 @@ static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *ent
     bool good = mongo_dump_read_metadata(&r->dump, entry, &metadata, r->e);
     BSON_APPEND_UTF8(&command, "createIndexes", place.collection);
     BSON_APPEND_ARRAY_BEGIN(&command, "indexes", &list);
-    bool has =
-        good && bson_iter_init_find(&indexes, &metadata, "indexes") && bson_iter_recurse(&indexes, &at);
+    bool has = good && mongo_begin_members(&metadata, "indexes", &at);
     while (has && bson_iter_next(&at)) {
-        char room[16];
-        const char *key;
+        char room[MONGO_KEY_BYTES];
         if (!mongo_take_document(&at, &index) || strcmp(mongo_text_at(&index, "name"), "_id_") == 0)
             continue;
-        size_t len = bson_uint32_to_string(count++, &key, room, sizeof room);
-        bson_append_document_begin(&list, key, (int)len, &one);
+        bson_append_document_begin(&list, mongo_array_key(count++, room), -1, &one);
         bson_copy_to_excluding_noinit(&index, &one, "ns", NULL);
         bson_append_document_end(&list, &one);
     }

@@ -13,13 +13,6 @@ struct books_reading {
     char source[RANGE_SOURCE_BYTES], partition[RANGE_PARTITION_BYTES];
 };
 
-static void read_member(const bson_t *document, const char *name, char *buf, size_t bytes)
-{
-    bson_iter_t it;
-    bool found = bson_iter_init_find(&it, document, name) && BSON_ITER_HOLDS_UTF8(&it);
-    snprintf(buf, bytes, "%s", found ? bson_iter_utf8(&it, NULL) : "");
-}
-
 /* Calls `fn` for each entry, with nested names joined: "rejected.time". */
 static bool see_entries(const struct books_reading *g, const char *report, const char *stem,
                         const bson_iter_t *of)
@@ -40,14 +33,13 @@ static bool see_entries(const struct books_reading *g, const char *report, const
 
 static bool see_all(const struct books_reading *g, const bson_t *document)
 {
-    bson_iter_t it, report;
-    if (bson_iter_init_find(&it, document, "entries") && !see_entries(g, "", "", &it))
+    bson_iter_t it;
+    if (mongo_find_member(document, "entries", &it) && !see_entries(g, "", "", &it))
         return false;
     for (size_t r = 0; r < g->m->store.report_count; r++) {
         char path[MONGO_NAME_BYTES + 16];
         snprintf(path, sizeof path, "reports.%s", g->m->more[r].key);
-        if (bson_iter_init(&it, document) && bson_iter_find_descendant(&it, path, &report) &&
-            !see_entries(g, g->m->reports[r].name, "", &report))
+        if (mongo_find_member(document, path, &it) && !see_entries(g, g->m->reports[r].name, "", &it))
             return false;
     }
     return true;
@@ -56,8 +48,8 @@ static bool see_all(const struct books_reading *g, const bson_t *document)
 static bool see_book(void *context, const bson_t *document)
 {
     struct books_reading *g = context;
-    read_member(document, "source", g->source, sizeof g->source);
-    read_member(document, "partition", g->partition, sizeof g->partition);
+    snprintf(g->source, sizeof g->source, "%s", mongo_text_at(document, "source"));
+    snprintf(g->partition, sizeof g->partition, "%s", mongo_text_at(document, "partition"));
     return see_all(g, document);
 }
 

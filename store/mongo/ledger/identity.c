@@ -15,14 +15,6 @@
 
 /* ---- the ledger */
 
-static const char *identity_of(const bson_t *ledger)
-{
-    bson_iter_t it;
-    return bson_iter_init_find(&it, ledger, "identity") && BSON_ITER_HOLDS_UTF8(&it)
-               ? bson_iter_utf8(&it, NULL)
-               : "";
-}
-
 void mongo_add_ledger(const struct mongo_store *m, bson_t *filter)
 {
     BSON_APPEND_UTF8(filter, "_id", MONGO_LEDGER);
@@ -59,7 +51,7 @@ bool mongo_refuse(struct mongo_store *m, struct err *e, const char *format, ...)
 
 bool mongo_is_same_ledger(const struct mongo_store *m, const bson_t *ledger)
 {
-    return strcmp(identity_of(ledger), m->writer.identity) == 0 &&
+    return strcmp(mongo_text_at(ledger, "identity"), m->writer.identity) == 0 &&
            mongo_number_at(ledger, "epoch", 0) == m->writer.epoch;
 }
 
@@ -146,9 +138,9 @@ bool mongo_check_ledger(struct mongo_store *m, const bson_t *ledger, struct err 
 {
     if (bson_empty(ledger))
         return mongo_refuse(m, e, "its ledger is gone");
-    if (strcmp(identity_of(ledger), m->writer.identity) != 0)
+    if (strcmp(mongo_text_at(ledger, "identity"), m->writer.identity) != 0)
         return mongo_refuse(m, e, "the identity in its ledger was %s, and is now \"%.64s\"",
-                            m->writer.identity, identity_of(ledger));
+                            m->writer.identity, mongo_text_at(ledger, "identity"));
     if (!mongo_is_same_ledger(m, ledger))
         return mongo_refuse(m, e, "the epoch in its ledger was %" PRId64 ", and is now %" PRId64,
                             m->writer.epoch, mongo_number_at(ledger, "epoch", 0));

@@ -53,9 +53,8 @@ static bool is_plain(const char *path)
 /* The number of a member, in whole units if it is a decimal; 0: it is missing. */
 static int64_t operand_at(const bson_t *document, const char *path)
 {
-    bson_iter_t it, value;
-    bool found = bson_iter_init(&it, document) && bson_iter_find_descendant(&it, path, &value);
-    return found ? mongo_decimal_units(mongo_decimal(&value)) : 0;
+    bson_iter_t value;
+    return mongo_find_member(document, path, &value) ? mongo_decimal_units(mongo_decimal(&value)) : 0;
 }
 
 /* A sum at the end of int64 may stand for any larger one. */

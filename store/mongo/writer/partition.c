@@ -61,13 +61,8 @@ static bool read_position(const bson_t *partition, struct range *r)
 
 static bool read_member(const bson_iter_t *member, struct range *r)
 {
-    uint32_t len;
-    const uint8_t *bytes;
     bson_t partition;
-    if (!BSON_ITER_HOLDS_DOCUMENT(member))
-        return false;
-    bson_iter_document(member, &len, &bytes);
-    return bson_init_static(&partition, bytes, len) && read_position(&partition, r);
+    return mongo_take_document(member, &partition) && read_position(&partition, r);
 }
 
 /* ---- claims: some partitions at once */

@@ -64,13 +64,8 @@ static void find_candidates(struct retiring *g, const bson_t *ledger)
     if (!mongo_find_member(ledger, "partitions", &all) || !bson_iter_recurse(&all, &at))
         return;
     while (bson_iter_next(&at)) {
-        uint32_t len;
-        const uint8_t *bytes;
         bson_t partition;
-        if (!BSON_ITER_HOLDS_DOCUMENT(&at))
-            continue;
-        bson_iter_document(&at, &len, &bytes);
-        if (bson_init_static(&partition, bytes, len))
+        if (mongo_take_document(&at, &partition))
             see_partition(g, ledger, &partition);
     }
 }
@@ -170,17 +165,11 @@ static void write_moves(struct retiring *g, const bson_t *ledger, bson_t *update
 {
     for (size_t i = 0; i < g->range_count; i++) {
         const struct mongo_partition *p = mongo_own_partition(g->m, &g->ranges[i]);
-        bson_iter_t it;
-        const uint8_t *bytes;
-        uint32_t len;
         bson_t partition;
         char key[24], path[RANGE_SOURCE_BYTES * 3 + 32];
         snprintf(path, sizeof path, "partitions.%s", p->key);
-        if (!mongo_find_member(ledger, path, &it) || !BSON_ITER_HOLDS_DOCUMENT(&it))
+        if (!mongo_find_document(ledger, path, &partition))
             continue; /* another writer has it by now: the removal finds out */
-        bson_iter_document(&it, &len, &bytes);
-        if (!bson_init_static(&partition, bytes, len))
-            continue;
         snprintf(key, sizeof key, "%zu", i);
         add_document(g, &partition, p->source, p->epoch, key, updates);
         add_removal(g->m, p, mongo_number_at(&partition, "next", -1), query, unset);
@@ -191,13 +180,11 @@ static void write_moves(struct retiring *g, const bson_t *ledger, bson_t *update
 static bool insert(struct retiring *g, const bson_t *updates, bool *are_all, struct err *e)
 {
     bson_t reply;
-    bson_iter_t it;
     bson_t *command =
         BCON_NEW("update", MONGO_PAST, "updates", BCON_ARRAY(updates), "ordered", BCON_BOOL(false));
     bool good = mongo_write(g->m->client, command, &reply, e) &&
                 mongo_check_inserts(g->m->client, &reply, MONGO_PAST, e);
-    *are_all =
-        good && bson_iter_init_find(&it, &reply, "n") && bson_iter_as_int64(&it) == (int64_t)g->range_count;
+    *are_all = good && mongo_number_at(&reply, "n", -1) == (int64_t)g->range_count;
     bson_destroy(&reply);
     bson_destroy(command);
     failpoint(FAILPOINT_PAST_WRITTEN);

@@ -64,12 +64,9 @@ static bool refuse(const struct asking *a, int i, int64_t seq)
 
 static void note(struct asking *a, int slot, int64_t number, const bson_t *document)
 {
-    bson_iter_t it;
-    bool has_text = bson_iter_init_find(&it, document, "_id") && BSON_ITER_HOLDS_UTF8(&it);
     a->slots[slot].most = number;
     snprintf(a->found[slot].collection, sizeof a->found[slot].collection, "%s", a->collection);
-    snprintf(a->found[slot].id, sizeof a->found[slot].id, "%.200s",
-             has_text ? bson_iter_utf8(&it, NULL) : "?");
+    snprintf(a->found[slot].id, sizeof a->found[slot].id, "%.200s", mongo_text_at(document, "_id"));
 }
 
 static bool see_document(void *context, const bson_t *document)
