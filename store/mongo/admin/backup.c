@@ -105,19 +105,17 @@ static bool release(struct backing *g, const bson_t *ledger)
 {
     char path[ID_BYTES + 128];
     bson_t update = BSON_INITIALIZER, unset;
-    bson_iter_t backups, at;
+    bson_iter_t at;
     bson_t one;
     int64_t now_ms = clock_wall_ms(g->m->store.clock);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
     snprintf(path, sizeof path, "backups.%s", g->id);
     BSON_APPEND_UTF8(&unset, path, "");
-    if (mongo_find_member(ledger, "backups", &backups) && bson_iter_recurse(&backups, &at)) {
-        while (bson_iter_next(&at)) {
-            snprintf(path, sizeof path, "backups.%.64s", bson_iter_key(&at));
-            if (mongo_take_document(&at, &one) && mongo_number_at(&one, "until", now_ms) < now_ms &&
-                strcmp(bson_iter_key(&at), g->id) != 0)
-                BSON_APPEND_UTF8(&unset, path, "");
-        }
+    for (bool more = mongo_begin_members(ledger, "backups", &at); more && bson_iter_next(&at);) {
+        snprintf(path, sizeof path, "backups.%.64s", bson_iter_key(&at));
+        if (mongo_take_document(&at, &one) && mongo_number_at(&one, "until", now_ms) < now_ms &&
+            strcmp(bson_iter_key(&at), g->id) != 0)
+            BSON_APPEND_UTF8(&unset, path, "");
     }
     bson_append_document_end(&update, &unset);
     return mongo_change(g->m->client, MONGO_LEDGER, BCON_NEW("_id", MONGO_LEDGER), &update, false, NULL,
@@ -439,26 +437,22 @@ static void add_partition(const char *key, const bson_t *members, bson_t *partit
 static void add_each(const bson_t *from, const char *name, bson_t *to,
                      void (*add)(const char *name, const bson_t *members, bson_t *to))
 {
-    bson_iter_t all, at;
+    bson_iter_t at;
     bson_t list, members;
     BSON_APPEND_DOCUMENT_BEGIN(to, name, &list);
-    if (bson_iter_init_find(&all, from, name) && bson_iter_recurse(&all, &at)) {
-        while (bson_iter_next(&at)) {
-            if (mongo_take_document(&at, &members))
-                add(bson_iter_key(&at), &members, &list);
-        }
+    for (bool more = mongo_begin_members(from, name, &at); more && bson_iter_next(&at);) {
+        if (mongo_take_document(&at, &members))
+            add(bson_iter_key(&at), &members, &list);
     }
     bson_append_document_end(to, &list);
 }
 
 static bool copy_seats(struct backing *g)
 {
-    bson_iter_t all, at;
+    bson_iter_t at;
     bson_t members;
-    bool good = true;
-    if (!bson_iter_init_find(&all, &g->ledger, "writers") || !bson_iter_recurse(&all, &at))
-        return true;
-    while (good && bson_iter_next(&at))
+    bool good = true, more = mongo_begin_members(&g->ledger, "writers", &at);
+    while (good && more && bson_iter_next(&at))
         good = !mongo_take_document(&at, &members) || copy_seat(g, bson_iter_key(&at), &members);
     return good;
 }

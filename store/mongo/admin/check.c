@@ -108,12 +108,9 @@ static void check_name(struct checking *g, const bson_t *document)
 static bool see_document(void *context, const bson_t *document)
 {
     struct checking *g = context;
-    bson_iter_t applied, at;
-    if (bson_iter_init_find(&applied, document, "applied") && BSON_ITER_HOLDS_DOCUMENT(&applied) &&
-        bson_iter_recurse(&applied, &at)) {
-        while (bson_iter_next(&at))
-            note_applied(g, bson_iter_key(&at), bson_iter_as_int64(&at), id_of(document));
-    }
+    bson_iter_t at;
+    for (bool more = mongo_begin_members(document, "applied", &at); more && bson_iter_next(&at);)
+        note_applied(g, bson_iter_key(&at), bson_iter_as_int64(&at), id_of(document));
     bool is_series = g->collection->holds == HOLDS_SERIES &&
                      /* without dimensions, the series has no metadata */
                      g->m->reports[g->collection->report].dimension_count > 0;

@@ -91,15 +91,13 @@ static void check_from(const struct seating *s, const char *key, const bson_t *p
 
 static void check_all(const struct seating *s)
 {
-    bson_iter_t all, at;
+    bson_iter_t at;
     bson_t partition;
     for (size_t i = 0; i < MONGO_SLOTS; i++) {
         if (s->before.has[i])
             check_seat(s, i);
     }
-    if (!mongo_find_member(&s->home, "partitions", &all) || !bson_iter_recurse(&all, &at))
-        return;
-    while (bson_iter_next(&at)) {
+    for (bool more = mongo_begin_members(&s->home, "partitions", &at); more && bson_iter_next(&at);) {
         if (mongo_take_document(&at, &partition))
             check_from(s, bson_iter_key(&at), &partition);
     }

@@ -454,13 +454,11 @@ static void append_slot(const struct restoring *r, const char *name, const bson_
 static void append_slots(const struct restoring *r, const bson_t *copied, bson_t *writers)
 {
     static const bson_t none = BSON_INITIALIZER;
-    bson_iter_t all, at;
-    if (bson_iter_init_find(&all, copied, "writers") && bson_iter_recurse(&all, &at)) {
-        bson_t slot;
-        while (bson_iter_next(&at)) {
-            if (mongo_take_document(&at, &slot))
-                append_slot(r, bson_iter_key(&at), &slot, writers);
-        }
+    bson_iter_t at;
+    bson_t own;
+    for (bool more = mongo_begin_members(copied, "writers", &at); more && bson_iter_next(&at);) {
+        if (mongo_take_document(&at, &own))
+            append_slot(r, bson_iter_key(&at), &own, writers);
     }
     for (size_t slot = 0; slot < MONGO_SLOTS; slot++) {
         if (r->seats[slot] > 0 && !bson_has_field(writers, mongo_slots[slot]))

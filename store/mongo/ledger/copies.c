@@ -14,14 +14,11 @@ struct holds {
 
 bool mongo_has_hold(const bson_t *ledger, int64_t now_ms)
 {
-    bson_iter_t backups, at;
+    bson_iter_t at;
     bool found = false;
-    if (!mongo_find_member(ledger, "backups", &backups) || !bson_iter_recurse(&backups, &at))
-        return false;
-    while (bson_iter_next(&at)) {
+    for (bool more = mongo_begin_members(ledger, "backups", &at); more && bson_iter_next(&at);) {
         bson_iter_t until;
-        bool has = bson_iter_recurse(&at, &until) && bson_iter_find(&until, "until") &&
-                   BSON_ITER_HOLDS_DATE_TIME(&until);
+        bool has = mongo_find_in(&at, "until", &until) && BSON_ITER_HOLDS_DATE_TIME(&until);
         int64_t until_ms = has ? bson_iter_date_time(&until) : 0;
         if (until_ms >= now_ms && until_ms <= now_ms + MONGO_HOLD_MS + MONGO_CLOCK_SLACK_MS)
             found = true;

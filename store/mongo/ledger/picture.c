@@ -101,10 +101,8 @@ struct places {
 
 static void add_places(struct places *p, const bson_t *seat)
 {
-    bson_iter_t all, at;
-    if (!mongo_find_member(seat, "partitions", &all) || !bson_iter_recurse(&all, &at))
-        return;
-    while (bson_iter_next(&at)) {
+    bson_iter_t at;
+    for (bool more = mongo_begin_members(seat, "partitions", &at); more && bson_iter_next(&at);) {
         struct place one = {.slot = mongo_text_at(seat, "_id")};
         one.entry = mongo_bytes_of(&at);
         if (one.entry.len == 0)
@@ -192,11 +190,9 @@ static void append_partitions(bson_t *to, const bson_t *home, const struct mongo
 static uint64_t sum_moves(const bson_t *document, uint64_t sum)
 {
     static const char *const names[] = {"epoch", "held", "fence"};
-    bson_iter_t all, at;
+    bson_iter_t at;
     bson_t one;
-    if (!mongo_find_member(document, "partitions", &all) || !bson_iter_recurse(&all, &at))
-        return sum;
-    while (bson_iter_next(&at)) {
+    for (bool more = mongo_begin_members(document, "partitions", &at); more && bson_iter_next(&at);) {
         int64_t numbers[COUNT_OF(names)];
         if (!mongo_take_document(&at, &one))
             continue;
@@ -238,12 +234,10 @@ static bool are_there(const struct mongo_client *client, const bson_t *partition
 static bool check_seats(const struct mongo_client *client, const bson_t *home, const struct mongo_seats *s,
                         struct err *e)
 {
-    bson_iter_t all, at;
+    bson_iter_t at;
     bson_t one;
-    bool good = true;
-    if (!mongo_find_member(home, "partitions", &all) || !bson_iter_recurse(&all, &at))
-        return true;
-    while (good && bson_iter_next(&at))
+    bool good = true, more = mongo_begin_members(home, "partitions", &at);
+    while (good && more && bson_iter_next(&at))
         good = !mongo_take_document(&at, &one) || are_there(client, &one, s, e);
     return good;
 }

@@ -22,12 +22,9 @@ static bool find_entry(struct mongo_store *m, const bson_t *document, const char
 
 bool mongo_covers(const struct mongo_names *keys, const bson_t *document, const char *path)
 {
-    bson_iter_t ranges, at, name;
-    if (!mongo_find_member(document, path, &ranges) || !bson_iter_recurse(&ranges, &at))
-        return false;
-    while (bson_iter_next(&at)) {
-        if (bson_iter_recurse(&at, &name) && bson_iter_find(&name, "partition") &&
-            BSON_ITER_HOLDS_UTF8(&name) &&
+    bson_iter_t at, name;
+    for (bool more = mongo_begin_members(document, path, &at); more && bson_iter_next(&at);) {
+        if (mongo_find_in(&at, "partition", &name) && BSON_ITER_HOLDS_UTF8(&name) &&
             mongo_names_find(keys, slice_text(bson_iter_utf8(&name, NULL))) != 0)
             return true;
     }

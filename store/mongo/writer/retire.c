@@ -60,10 +60,8 @@ static void see_partition(struct retiring *g, const bson_t *ledger, const bson_t
 
 static void find_candidates(struct retiring *g, const bson_t *ledger)
 {
-    bson_iter_t all, at;
-    if (!mongo_find_member(ledger, "partitions", &all) || !bson_iter_recurse(&all, &at))
-        return;
-    while (bson_iter_next(&at)) {
+    bson_iter_t at;
+    for (bool more = mongo_begin_members(ledger, "partitions", &at); more && bson_iter_next(&at);) {
         bson_t partition;
         if (mongo_take_document(&at, &partition))
             see_partition(g, ledger, &partition);

@@ -74,16 +74,13 @@ static void add_useless(const struct mongo_store *m, const bson_t *ledger, const
                         bool *is_named)
 {
     struct text path = {0};
-    bson_iter_t all, at;
+    bson_iter_t at;
     bson_t entry;
+    bool more = mongo_begin_members(ledger, "partitions", &at);
     *is_named = false;
-    if (mongo_find_member(ledger, "partitions", &all) && bson_iter_recurse(&all, &at)) {
-        while (!*is_named && bson_iter_next(&at))
-            *is_named = mongo_take_document(&at, &entry) && mongo_is_from(&entry, m->writer.slot);
-    }
-    if (!mongo_find_member(seat, "partitions", &all) || !bson_iter_recurse(&all, &at))
-        return;
-    while (bson_iter_next(&at)) {
+    while (more && !*is_named && bson_iter_next(&at))
+        *is_named = mongo_take_document(&at, &entry) && mongo_is_from(&entry, m->writer.slot);
+    for (more = mongo_begin_members(seat, "partitions", &at); more && bson_iter_next(&at);) {
         text_clear(&path);
         text_printf(&path, "partitions.%s", bson_iter_key(&at));
         if (!mongo_find_document(ledger, path.ptr, &entry) || !mongo_is_from(&entry, m->writer.slot))

@@ -103,16 +103,14 @@ static bool check_generations(struct mongo_store *m, const struct range *of, str
 {
     char id[RANGE_SOURCE_BYTES + RANGE_PARTITION_BYTES];
     bson_t book;
-    bson_iter_t reports, at, entry;
+    bson_iter_t at, entry;
     snprintf(id, sizeof id, "%s/%s", of->source, of->partition);
     bool good = mongo_read_document(m->client, MONGO_BOOKS, id, &book, e);
-    if (good && mongo_find_member(&book, "reports", &reports) && bson_iter_recurse(&reports, &at)) {
-        while (good && bson_iter_next(&at)) {
-            const char *key = bson_iter_key(&at);
-            if (!has_key(m, key) && bson_iter_recurse(&at, &entry) && bson_iter_find(&entry, "counted") &&
-                bson_iter_as_int64(&entry) > 0)
-                good = refuse_generation(m, key, e);
-        }
+    bool more = good && mongo_begin_members(&book, "reports", &at);
+    while (good && more && bson_iter_next(&at)) {
+        const char *key = bson_iter_key(&at);
+        if (!has_key(m, key) && mongo_find_in(&at, "counted", &entry) && bson_iter_as_int64(&entry) > 0)
+            good = refuse_generation(m, key, e);
     }
     bson_destroy(&book);
     return good;

@@ -72,11 +72,8 @@ static void note(struct asking *a, int slot, int64_t number, const bson_t *docum
 static bool see_document(void *context, const bson_t *document)
 {
     struct asking *a = context;
-    bson_iter_t applied, at;
-    if (!bson_iter_init_find(&applied, document, "applied") || !BSON_ITER_HOLDS_DOCUMENT(&applied) ||
-        !bson_iter_recurse(&applied, &at))
-        return true;
-    while (bson_iter_next(&at)) {
+    bson_iter_t at;
+    for (bool more = mongo_begin_members(document, "applied", &at); more && bson_iter_next(&at);) {
         int i = bson_iter_key(&at)[0] == 'w' ? atoi(bson_iter_key(&at) + 1) : -1;
         if (i < 0 || i >= MONGO_SLOTS) /* a roll-up's */
             continue;
