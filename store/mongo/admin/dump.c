@@ -149,11 +149,9 @@ static void put_entry(const struct mongo_dump_entry *entry, bson_t *to)
 {
     char hash[24];
     snprintf(hash, sizeof hash, "%016" PRIx64, entry->hash);
-    BSON_APPEND_UTF8(to, "database", entry->place.database);
-    BSON_APPEND_UTF8(to, "collection", entry->place.collection);
-    BSON_APPEND_INT64(to, "documents", (int64_t)entry->documents);
-    BSON_APPEND_INT64(to, "bytes", (int64_t)entry->bytes);
-    BSON_APPEND_UTF8(to, "xxh3", hash);
+    BCON_APPEND(to, "database", BCON_UTF8(entry->place.database), "collection",
+                BCON_UTF8(entry->place.collection), "documents", BCON_INT64((int64_t)entry->documents),
+                "bytes", BCON_INT64((int64_t)entry->bytes), "xxh3", BCON_UTF8(hash));
 }
 
 /* File names are durable only when their directory is synced, too. */

@@ -119,15 +119,12 @@ static bool make_shard_key(struct mongo_admin_run *r, const struct mongo_collect
 {
     const struct mongo_index_wanted index = {.collection = c->name, .name = shard_index(c), .key = key};
     enum mongo_index made;
-    bson_t command;
     bool good = true;
     if (state == SHARD_MISSING) {
-        bson_init(&command);
-        BSON_APPEND_UTF8(&command, "shardCollection", name);
-        BSON_APPEND_DOCUMENT(&command, "key", key);
+        bson_t *command = BCON_NEW("shardCollection", BCON_UTF8(name), "key", BCON_DOCUMENT(key));
         good = (index.name == NULL || mongo_create_index(r->m->client, &index, &made, e)) &&
-               run_on_admin(r, &command, e);
-        bson_destroy(&command);
+               run_on_admin(r, command, e);
+        bson_destroy(command);
     }
     if (good)
         text_printf(r->out, "%s: %s\n", c->name,

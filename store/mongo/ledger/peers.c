@@ -17,28 +17,22 @@
 
 static void add_topics(bson_t *who, const struct store_writer *w)
 {
-    char index[24];
+    char room[MONGO_KEY_BYTES];
     bson_t topics;
     BSON_APPEND_ARRAY_BEGIN(who, "topics", &topics);
-    for (size_t i = 0; i < w->topic_count; i++) {
-        snprintf(index, sizeof index, "%zu", i);
-        BSON_APPEND_UTF8(&topics, index, w->topics[i]);
-    }
+    for (size_t i = 0; i < w->topic_count; i++)
+        BSON_APPEND_UTF8(&topics, mongo_array_key(i, room), w->topics[i]);
     bson_append_array_end(who, &topics);
 }
 
 static void add_reports(bson_t *who, const struct mongo_store *m)
 {
-    char index[24];
-    bson_t reports, one;
+    char room[MONGO_KEY_BYTES];
+    bson_t reports;
     BSON_APPEND_ARRAY_BEGIN(who, "reports", &reports);
-    for (size_t i = 0; i < m->store.report_count; i++) {
-        snprintf(index, sizeof index, "%zu", i);
-        BSON_APPEND_DOCUMENT_BEGIN(&reports, index, &one);
-        BSON_APPEND_UTF8(&one, "name", m->reports[i].name);
-        BSON_APPEND_INT32(&one, "generation", m->reports[i].generation);
-        bson_append_document_end(&reports, &one);
-    }
+    for (size_t i = 0; i < m->store.report_count; i++)
+        BCON_APPEND(&reports, mongo_array_key(i, room), "{", "name", BCON_UTF8(m->reports[i].name),
+                    "generation", BCON_INT32(m->reports[i].generation), "}");
     bson_append_array_end(who, &reports);
 }
 

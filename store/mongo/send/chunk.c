@@ -158,18 +158,15 @@ static bool take_found(void *context, const bson_t *document)
 static void write_look(const struct looking *l, bson_t *filter)
 {
     const struct mongo_chunk *c = l->chunk;
+    const int64_t first = c->of->prev < 0 ? c->of->seq : c->of->prev + 1;
     struct mongo_ids ids;
-    bson_t of;
     bson_init(filter);
     mongo_ids_begin(&ids, filter);
     for (size_t i = 0; i < l->count; i++)
         mongo_ids_add(&ids, slice_text(c->ids[l->sorted[i]]));
     mongo_ids_end(&ids, filter);
-    if (l->applied[0] == '\0')
-        return;
-    BSON_APPEND_DOCUMENT_BEGIN(filter, l->applied, &of);
-    BSON_APPEND_INT64(&of, "$gte", c->of->prev < 0 ? c->of->seq : c->of->prev + 1);
-    bson_append_document_end(filter, &of);
+    if (l->applied[0] != '\0')
+        BCON_APPEND(filter, l->applied, "{", "$gte", BCON_INT64(first), "}");
 }
 
 /* Sets is_found for those of `which` whose documents exist; with `applied`, for those that are applied. */

@@ -20,19 +20,16 @@ bool mongo_read_document(struct mongo_client *c, const char *collection, const c
 bool mongo_modify(struct mongo_client *c, const char *collection, const bson_t *query, const bson_t *update,
                   bool *found, bson_t *after, struct err *e)
 {
-    bson_t command, reply, document;
+    bson_t reply, document;
     bson_init(after);
-    bson_init(&command);
-    BSON_APPEND_UTF8(&command, "findAndModify", collection);
-    BSON_APPEND_DOCUMENT(&command, "query", query);
-    BSON_APPEND_DOCUMENT(&command, "update", update);
-    BSON_APPEND_BOOL(&command, "new", true);
-    bool good = mongo_write(c, &command, &reply, e);
+    bson_t *command = BCON_NEW("findAndModify", BCON_UTF8(collection), "query", BCON_DOCUMENT(query),
+                               "update", BCON_DOCUMENT(update), "new", BCON_BOOL(true));
+    bool good = mongo_write(c, command, &reply, e);
     *found = good && mongo_find_document(&reply, "value", &document);
     if (*found)
         copy_document(after, &document);
     bson_destroy(&reply);
-    bson_destroy(&command);
+    bson_destroy(command);
     return good;
 }
 

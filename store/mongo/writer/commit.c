@@ -94,8 +94,8 @@ static const char *slot_path(const struct mongo_store *m, const char *name, char
 /* Opens the batch. This also ends the batch before it, which is applied. */
 static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
 {
-    char path[64], index[16];
-    bson_t open, ranges, one;
+    char path[64], room[MONGO_KEY_BYTES];
+    bson_t open, ranges;
     BSON_APPEND_DOCUMENT_BEGIN(set, slot_path(m, "open", path), &open);
     BSON_APPEND_INT64(&open, "seq", seq);
     BSON_APPEND_INT64(&open, "prev", m->writer.committed);
@@ -103,14 +103,10 @@ static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
     BSON_APPEND_INT64(&open, "bytes", (int64_t)m->batch.log.packed.len);
     BSON_APPEND_ARRAY_BEGIN(&open, "ranges", &ranges);
     for (size_t i = 0; i < m->batch.range_count; i++) {
-        snprintf(index, sizeof index, "%u", (unsigned)i);
-        BSON_APPEND_DOCUMENT_BEGIN(&ranges, index, &one);
-        BSON_APPEND_UTF8(&one, "partition",
-                         m->batch.backfills ? m->batch.found.key
-                                            : mongo_own_partition(m, &m->batch.ranges[i])->key);
-        BSON_APPEND_INT64(&one, "from", m->batch.ranges[i].from);
-        BSON_APPEND_INT64(&one, "to", m->batch.ranges[i].to);
-        bson_append_document_end(&ranges, &one);
+        const struct range *r = &m->batch.ranges[i];
+        const char *key = m->batch.backfills ? m->batch.found.key : mongo_own_partition(m, r)->key;
+        BCON_APPEND(&ranges, mongo_array_key(i, room), "{", "partition", BCON_UTF8(key), "from",
+                    BCON_INT64(r->from), "to", BCON_INT64(r->to), "}");
     }
     bson_append_array_end(&open, &ranges);
     bson_append_document_end(set, &open);

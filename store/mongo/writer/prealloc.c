@@ -152,17 +152,14 @@ void mongo_write_ahead(struct mongo_store *m, size_t report, size_t kind, int64_
     const struct mongo_kind *k = &mongo_kinds(&m->reports[report], &kind_count)[kind];
     bool with_zeros = m->making.prealloc.options.zeros && m->more[report].plain >= 0;
     for (size_t i = 0, end; i < m->making.ahead_count; i = end) { /* usually all have one date */
-        bson_t on_insert, applied = BSON_INITIALIZER;
-        bson_init(&on_insert);
-        BSON_APPEND_DOCUMENT(&on_insert, "applied", &applied);
-        BSON_APPEND_DATE_TIME(&on_insert, "modified", now_ms);
-        BSON_APPEND_INT32(&on_insert, "v", MONGO_SCHEMA);
+        bson_t *on_insert = BCON_NEW("applied", "{", "}", "modified", BCON_DATE_TIME(now_ms), "v",
+                                     BCON_INT32(MONGO_SCHEMA));
         if (with_zeros)
-            write_zeros(m, report, k, m->making.ahead[i].date_ms, &on_insert);
+            write_zeros(m, report, k, m->making.ahead[i].date_ms, on_insert);
         for (end = i;
              end < m->making.ahead_count && m->making.ahead[end].date_ms == m->making.ahead[i].date_ms; end++)
-            write_one(m, report, k, &m->making.ahead[end], &on_insert, log);
-        bson_destroy(&on_insert);
+            write_one(m, report, k, &m->making.ahead[end], on_insert, log);
+        bson_destroy(on_insert);
     }
     if (m->making.ahead_count > 0)
         prealloc_note_made(&m->making.pace, &m->making.figures, now_ms, (int64_t)m->making.ahead_count);

@@ -127,34 +127,22 @@ static bool find_ended(struct retiring *g, struct err *e)
 static void add_document(struct retiring *g, const bson_t *partition, const char *source, int64_t epoch,
                          const char *key, bson_t *updates)
 {
-    bson_t one, query, update, set, older;
+    bson_t set = BSON_INITIALIZER;
     (void)mongo_past_id(g->m, source);
-    bson_append_document_begin(updates, key, -1, &one);
-    BSON_APPEND_DOCUMENT_BEGIN(&one, "q", &query);
-    BSON_APPEND_UTF8(&query, "_id", g->m->id.ptr);
-    BSON_APPEND_DOCUMENT_BEGIN(&query, "epoch", &older);
-    BSON_APPEND_INT64(&older, "$lt", epoch);
-    bson_append_document_end(&query, &older);
-    bson_append_document_end(&one, &query);
-    BSON_APPEND_DOCUMENT_BEGIN(&one, "u", &update);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     bson_copy_to_excluding_noinit(partition, &set, "owner", "claim", "from", "held", NULL);
-    bson_append_document_end(&update, &set);
-    bson_append_document_end(&one, &update);
-    BSON_APPEND_BOOL(&one, "upsert", true);
-    bson_append_document_end(updates, &one);
+    BCON_APPEND(updates, key, "{", "q", "{", "_id", BCON_UTF8(g->m->id.ptr), "epoch", "{", "$lt",
+                BCON_INT64(epoch), "}", "}", "u", "{", "$set", BCON_DOCUMENT(&set), "}", "upsert",
+                BCON_BOOL(true), "}");
+    bson_destroy(&set);
 }
 
 /* Adds the condition that the position is as it was copied, and takes it out of the ledger. */
-static void add_removal(struct mongo_store *m, const struct mongo_partition *p, int64_t next, bson_t *query,
-                        bson_t *unset)
+static void add_removal(struct mongo_store *m, const struct mongo_partition *p, const char *path,
+                        int64_t next, bson_t *query, bson_t *unset)
 {
-    char *path = xstrdup(mongo_partition_member(m, p, ""));
     mongo_add_claim(m, p, query);
     BSON_APPEND_INT64(query, mongo_partition_member(m, p, "next"), next);
-    path[strlen(path) - 1] = '\0'; /* the dot */
     BSON_APPEND_UTF8(unset, path, "");
-    free(path);
 }
 
 /* The positions as the claim left them, as updates of `past` and as the removal from the ledger. */
@@ -164,13 +152,12 @@ static void write_moves(struct retiring *g, const bson_t *ledger, bson_t *update
     for (size_t i = 0; i < g->range_count; i++) {
         const struct mongo_partition *p = mongo_own_partition(g->m, &g->ranges[i]);
         bson_t partition;
-        char key[24], path[RANGE_SOURCE_BYTES * 3 + 32];
+        char room[MONGO_KEY_BYTES], path[RANGE_SOURCE_BYTES * 3 + 32];
         snprintf(path, sizeof path, "partitions.%s", p->key);
         if (!mongo_find_document(ledger, path, &partition))
             continue; /* another writer has it by now: the removal finds out */
-        snprintf(key, sizeof key, "%zu", i);
-        add_document(g, &partition, p->source, p->epoch, key, updates);
-        add_removal(g->m, p, mongo_number_at(&partition, "next", -1), query, unset);
+        add_document(g, &partition, p->source, p->epoch, mongo_array_key(i, room), updates);
+        add_removal(g->m, p, path, mongo_number_at(&partition, "next", -1), query, unset);
     }
 }
 
