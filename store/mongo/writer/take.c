@@ -20,6 +20,8 @@ struct raw_look {
     struct mongo_store *m;
     bson_t *filter;  /* `_id`s of the source */
     char found[128]; /* a collection with raw events of it; "": none */
+    bool good;
+    struct err *e;
 };
 
 static bool see_raw(void *context, const bson_t *document)
@@ -29,23 +31,18 @@ static bool see_raw(void *context, const bson_t *document)
     return false;
 }
 
-static bool look_at_collections(struct raw_look *l, const bson_t *reply, struct err *e)
+static bool look_at_collection(void *context, const bson_t *listed)
 {
-    bson_iter_t batch, at, name;
-    bool good = true;
-    if (!mongo_find_member(reply, "cursor.firstBatch", &batch) || !bson_iter_recurse(&batch, &at))
+    struct raw_look *l = context;
+    const char *name = mongo_text_at(listed, "name");
+    bool is = false;
+    if (strncmp(name, "raw.", strlen("raw.")) != 0)
         return true;
-    while (good && l->found[0] == '\0' && bson_iter_next(&at)) {
-        bool is = false;
-        bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "limit", BCON_INT64(1));
-        if (bson_iter_recurse(&at, &name) && bson_iter_find(&name, "name") && BSON_ITER_HOLDS_UTF8(&name) &&
-            strncmp(bson_iter_utf8(&name, NULL), "raw.", strlen("raw.")) == 0)
-            good = mongo_find(l->m->client, bson_iter_utf8(&name, NULL), l->filter, options, see_raw, &is, e);
-        if (is)
-            snprintf(l->found, sizeof l->found, "%s", bson_iter_utf8(&name, NULL));
-        bson_destroy(options);
-    }
-    return good;
+    bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "limit", BCON_INT64(1));
+    l->good = mongo_look(l->m->client, name, bson_copy(l->filter), options, see_raw, &is, l->e);
+    if (is)
+        snprintf(l->found, sizeof l->found, "%s", name);
+    return l->good && !is;
 }
 
 /* Their `_id`s begin with source and partition. */
@@ -54,14 +51,11 @@ static bool check_raw(struct mongo_store *m, const struct range *of, struct err 
     char from[RANGE_SOURCE_BYTES + 2], to[RANGE_SOURCE_BYTES + 2];
     snprintf(from, sizeof from, "%s/", of->source);
     snprintf(to, sizeof to, "%s0", of->source); /* 0 follows / */
-    struct raw_look l = {.m = m};
+    struct raw_look l = {.m = m, .good = true, .e = e};
     l.filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
     bson_t *command = BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true), "cursor", "{",
-                               "batchSize", BCON_INT32(INT32_MAX), "}");
-    bson_t reply;
-    bool good = mongo_read(m->client, command, &reply, e) && look_at_collections(&l, &reply, e);
-    bson_destroy(&reply);
-    bson_destroy(command);
+                               "batchSize", BCON_INT32(MONGO_LIST_MAX), "}");
+    bool good = mongo_list(m->client, NULL, command, MONGO_BATCH, look_at_collection, &l, e) && l.good;
     bson_destroy(l.filter);
     return good && (l.found[0] == '\0' ||
                     err_set(e, EX_UNAVAILABLE,
