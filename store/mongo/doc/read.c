@@ -356,21 +356,14 @@ static bool is_few(const struct reading *g)
 
 struct asking {
     struct reading *g;
-    bson_t filter;
     struct mongo_ids ids;
 };
 
-static void begin_ids(struct asking *a)
-{
-    bson_init(&a->filter);
-    mongo_ids_begin(&a->ids, &a->filter);
-}
-
 static bool ask_for_ids(struct asking *a, struct err *e)
 {
-    mongo_ids_end(&a->ids, &a->filter);
-    bool good = a->ids.count == 0 || ask(a->g, &a->filter, e);
-    bson_destroy(&a->filter);
+    bson_t *filter = mongo_ids_end(&a->ids);
+    bool good = a->ids.count == 0 || ask(a->g, filter, e);
+    bson_destroy(filter);
     return good;
 }
 
@@ -389,7 +382,7 @@ static bool add_ids(struct asking *a, uint32_t series, struct err *e)
         if (a->ids.count < BY_ID_MAX)
             continue;
         bool good = ask_for_ids(a, e);
-        begin_ids(a);
+        mongo_ids_begin(&a->ids, bson_new());
         if (!good)
             return false;
     }
@@ -401,13 +394,12 @@ static bool scan_by_id(struct reading *g, struct err *e)
     const struct series_set *set = &g->scan->series;
     struct asking a = {.g = g};
     bool good = true;
-    begin_ids(&a);
+    mongo_ids_begin(&a.ids, bson_new());
     for (uint32_t series = set->kind == SERIES_ONE ? set->one : 0; good && series < series_end(g); series++)
         good = !series_set_has(set, series) || add_ids(&a, series, e);
     if (good)
         return ask_for_ids(&a, e);
-    mongo_ids_end(&a.ids, &a.filter);
-    bson_destroy(&a.filter);
+    bson_destroy(mongo_ids_end(&a.ids));
     return false;
 }
 

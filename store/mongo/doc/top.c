@@ -201,7 +201,7 @@ static uint64_t write_filter(const struct store_top *what, bson_t *filter)
     mongo_ids_begin(&ids, filter);
     for (int64_t at = what->from_ms; at < what->to_ms; at = span_next(what->span, at), count++)
         mongo_ids_add(&ids, slice_text(mongo_top_id(what->span, at, id)));
-    mongo_ids_end(&ids, filter);
+    (void)mongo_ids_end(&ids);
     return count;
 }
 

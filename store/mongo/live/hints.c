@@ -112,7 +112,7 @@ static void write_filter(const struct mongo_store *m, bson_t *filter)
     mongo_ids_add(&ids, slice_text(mongo_top_id(SPAN_DAY, day_ms - DAY_MS, id)));
     mongo_ids_add(&ids, slice_text(mongo_top_id(SPAN_DAY, day_ms, id)));
     mongo_ids_add(&ids, slice_text(mongo_top_id(SPAN_MONTH, span_floor(SPAN_MONTH, month_ms - 1), id)));
-    mongo_ids_end(&ids, filter);
+    (void)mongo_ids_end(&ids);
 }
 
 bool mongo_hints_read(struct mongo_store *m, size_t report, size_t measure, struct scan_stats *stats,

@@ -125,18 +125,15 @@ static bool read_documents(struct live *l, const uint32_t *series, size_t count,
     struct mongo_store *m = l->m;
     char time[MONGO_TIME_BYTES];
     struct mongo_ids ids;
-    bson_t filter;
-    bson_init(&filter);
-    mongo_ids_begin(&ids, &filter);
+    mongo_ids_begin(&ids, bson_new());
     mongo_time(l->kind->span, span_floor(l->kind->span, l->what->from_ms), time);
     for (size_t i = 0; i < count; i++) {
         mongo_id(&m->id, m, l->what->report, time, mongo_key(&m->more[l->what->report], series[i]));
         mongo_ids_add(&ids, slice_of(m->id.ptr, m->id.len));
     }
-    mongo_ids_end(&ids, &filter);
     bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(false), "metadata", BCON_BOOL(true),
                                "applied", BCON_BOOL(true), l->value_path, BCON_BOOL(true), "}");
-    return mongo_look(m->client, l->documents, &filter, options, see_document, l, e);
+    return mongo_look(m->client, l->documents, mongo_ids_end(&ids), options, see_document, l, e);
 }
 
 /* ---- which of them */

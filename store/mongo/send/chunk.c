@@ -164,7 +164,7 @@ static void write_look(const struct looking *l, bson_t *filter)
     mongo_ids_begin(&ids, filter);
     for (size_t i = 0; i < l->count; i++)
         mongo_ids_add(&ids, slice_text(c->ids[l->sorted[i]]));
-    mongo_ids_end(&ids, filter);
+    (void)mongo_ids_end(&ids);
     if (l->applied[0] != '\0')
         BCON_APPEND(filter, l->applied, "{", "$gte", BCON_INT64(first), "}");
 }

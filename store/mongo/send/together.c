@@ -184,7 +184,7 @@ static void begin_filter(const struct mongo_chunk *c, const size_t *which, size_
     mongo_ids_begin(&ids, q);
     for (size_t i = 0; i < n; i++)
         mongo_ids_add(&ids, slice_text(c->ids[which[i]]));
-    mongo_ids_end(&ids, q);
+    (void)mongo_ids_end(&ids);
     append_guard(c, which[0], q);
 }
 

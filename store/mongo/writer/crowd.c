@@ -210,13 +210,11 @@ static bool read_page(struct condensing *g, struct err *e)
 {
     const char *member = mongo_member(g->checks->kind->span);
     struct mongo_ids ids;
-    bson_t filter = BSON_INITIALIZER;
-    mongo_ids_begin(&ids, &filter);
+    mongo_ids_begin(&ids, bson_new());
     for (size_t i = 0; i < g->count; i++)
         mongo_ids_add(&ids, id_of(g->m, &g->checks[i]));
-    mongo_ids_end(&ids, &filter);
     bson_t *options = BCON_NEW("projection", "{", "applied", BCON_BOOL(true), member, BCON_BOOL(true), "}");
-    return mongo_look(g->m->client, g->collection, &filter, options, see_document, g, e);
+    return mongo_look(g->m->client, g->collection, mongo_ids_end(&ids), options, see_document, g, e);
 }
 
 /* Condenses the documents of the last checks that are of one collection. */

@@ -101,7 +101,7 @@ static bool read_page(struct enough *n)
     mongo_ids_begin(&ids, &filter);
     for (size_t i = 0; i < n->count; i++)
         mongo_ids_add(&ids, slice_text(mongo_text_at(n->updates[i], "f._id")));
-    mongo_ids_end(&ids, &filter);
+    (void)mongo_ids_end(&ids);
     bool good = n->count == 0 ||
                 (mongo_find(n->m->client, n->collection, &filter, NULL, see_document, n, n->e) && n->good);
     for (size_t i = 0; i < n->count; i++) {

@@ -77,15 +77,13 @@ static bool add_past(void *context, const bson_t *past)
 static bool read_past(struct mongo_store *m, const struct mongo_names *ids, mongo_document_fn *fn,
                       void *context, struct err *e)
 {
-    bson_t filter = BSON_INITIALIZER;
     struct mongo_ids list;
-    mongo_ids_begin(&list, &filter);
+    if (ids->count == 0)
+        return true;
+    mongo_ids_begin(&list, bson_new());
     for (uint32_t i = 1; i <= ids->count; i++)
         mongo_ids_add(&list, mongo_names_at(ids, i)->key);
-    mongo_ids_end(&list, &filter);
-    bool good = ids->count == 0 || mongo_find(m->client, MONGO_PAST, &filter, NULL, fn, context, e);
-    bson_destroy(&filter);
-    return good;
+    return mongo_look(m->client, MONGO_PAST, mongo_ids_end(&list), NULL, fn, context, e);
 }
 
 static bool write_returns(struct returning *g, bson_t *ledger, bool *held, struct err *e)

@@ -83,14 +83,12 @@ static bool see_state(void *context, const bson_t *book)
 /* Files that are followed stay. */
 static bool read_states(struct retiring *g, struct err *e)
 {
-    bson_t filter = BSON_INITIALIZER;
     struct mongo_ids list;
     bson_t *options = BCON_NEW("projection", "{", "entries.state", BCON_BOOL(true), "}");
-    mongo_ids_begin(&list, &filter);
+    mongo_ids_begin(&list, bson_new());
     for (uint32_t i = 1; i <= g->ids.count; i++)
         mongo_ids_add(&list, mongo_names_at(&g->ids, i)->key);
-    mongo_ids_end(&list, &filter);
-    return mongo_look(g->m->client, MONGO_BOOKS, &filter, options, see_state, g, e);
+    return mongo_look(g->m->client, MONGO_BOOKS, mongo_ids_end(&list), options, see_state, g, e);
 }
 
 static void choose(struct retiring *g)

@@ -88,13 +88,12 @@ static bool see_document(void *context, const bson_t *document)
     return true;
 }
 
-/* Destroys the filter. */
-static bool ask(struct asking *a, struct mongo_ids *ids, bson_t *filter)
+static bool ask(struct asking *a, struct mongo_ids *ids)
 {
     bson_t *options = BCON_NEW("projection", "{", "applied", BCON_BOOL(true), "}", "batchSize",
                                BCON_INT32((int32_t)ids->count));
-    mongo_ids_end(ids, filter);
-    return mongo_look(a->m->client, a->collection, filter, options, see_document, a, a->e) && a->good;
+    return mongo_look(a->m->client, a->collection, mongo_ids_end(ids), options, see_document, a, a->e) &&
+           a->good;
 }
 
 static bool member_text(const bson_t *update, const char *path, const char **text)
@@ -112,7 +111,7 @@ static bool ask_all(struct asking *a, struct slice packed)
     struct mongo_log_reader log;
     struct mongo_ids ids;
     struct slice raw;
-    bson_t filter, update;
+    bson_t update;
     char collection[MONGO_NAME_BYTES] = ""; /* "": none yet */
     bool good, is_begun = false;
     mongo_log_open(&log, packed);
@@ -122,19 +121,18 @@ static bool ask_all(struct asking *a, struct slice packed)
         ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len)); /* our own log is valid */
         ASSERT(member_text(&update, "c", &of) && member_text(&update, "f._id", &id));
         bool is_next = strcmp(collection, of) != 0;
-        if (is_next && is_begun && !(good = ask(a, &ids, &filter)))
+        if (is_next && is_begun && !(good = ask(a, &ids)))
             break;
         if (is_next) {
             snprintf(collection, sizeof collection, "%s", of);
-            bson_init(&filter);
-            mongo_ids_begin(&ids, &filter);
+            mongo_ids_begin(&ids, bson_new());
             is_begun = true;
         }
         if (ids.count < ASKED_MAX)
             mongo_ids_add(&ids, slice_text(id));
     }
     mongo_log_close(&log);
-    return good && (!is_begun || ask(a, &ids, &filter));
+    return good && (!is_begun || ask(a, &ids));
 }
 
 /* Takes the numbers of the slot's seat by an answer that is not old. */
