@@ -96,15 +96,6 @@ static bool ask(struct asking *a, struct mongo_ids *ids)
            a->good;
 }
 
-static bool member_text(const bson_t *update, const char *path, const char **text)
-{
-    bson_iter_t it, found;
-    bool is_there = bson_iter_init(&it, update) && bson_iter_find_descendant(&it, path, &found) &&
-                    BSON_ITER_HOLDS_UTF8(&found);
-    *text = is_there ? bson_iter_utf8(&found, NULL) : "";
-    return is_there;
-}
-
 /* In the log, documents of a collection stand together; the first ones most likely exist. */
 static bool ask_all(struct asking *a, struct slice packed)
 {
@@ -117,9 +108,9 @@ static bool ask_all(struct asking *a, struct slice packed)
     mongo_log_open(&log, packed);
     a->collection = collection;
     while ((good = mongo_log_next(&log, &raw, a->e)) && raw.len > 0) {
-        const char *of, *id;
         ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len)); /* our own log is valid */
-        ASSERT(member_text(&update, "c", &of) && member_text(&update, "f._id", &id));
+        const char *of = mongo_text_at(&update, "c"), *id = mongo_text_at(&update, "f._id");
+        ASSERT(of[0] != '\0');
         bool is_next = strcmp(collection, of) != 0;
         if (is_next && is_begun && !(good = ask(a, &ids)))
             break;
