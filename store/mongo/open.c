@@ -250,20 +250,13 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
     return mongo_refresh_watermarks(m, e);
 }
 
-static bool take_ledger(void *context, const bson_t *ledger)
-{
-    bson_concat(context, ledger);
-    return false;
-}
-
 /* Refuses a database of a later format, or whose restore or copy has not ended. */
 static bool check_whole(struct mongo_store *m, struct err *e)
 {
-    bson_t ledger = BSON_INITIALIZER;
+    bson_t ledger;
     bson_t *options = BCON_NEW("projection", "{", "restoring", BCON_BOOL(true), "v", BCON_BOOL(true), "needs",
                                BCON_BOOL(true), "}");
-    bool good = mongo_look(m->client, MONGO_LEDGER, BCON_NEW("_id", MONGO_LEDGER), options, take_ledger,
-                           &ledger, e) &&
+    bool good = mongo_read_part(m->client, MONGO_LEDGER, MONGO_LEDGER, options, &ledger, e) &&
                 mongo_check_opens(m, &ledger, e);
     bson_destroy(&ledger);
     return good;

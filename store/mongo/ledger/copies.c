@@ -7,11 +7,6 @@
 
 #include <inttypes.h>
 
-struct holds {
-    int64_t now_ms;
-    bool found;
-};
-
 bool mongo_has_hold(const bson_t *ledger, int64_t now_ms)
 {
     bson_iter_t at;
@@ -26,20 +21,13 @@ bool mongo_has_hold(const bson_t *ledger, int64_t now_ms)
     return found;
 }
 
-static bool see_hold(void *context, const bson_t *ledger)
-{
-    struct holds *h = context;
-    h->found = mongo_has_hold(ledger, h->now_ms);
-    return false;
-}
-
 bool mongo_backup_holds(struct mongo_store *m, bool *holds, struct err *e)
 {
-    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
-    bson_t *options = BCON_NEW("projection", "{", "backups", BCON_BOOL(true), "}");
-    struct holds h = {.now_ms = clock_wall_ms(m->store.clock)};
-    bool good = mongo_look(m->client, MONGO_LEDGER, filter, options, see_hold, &h, e);
-    *holds = h.found;
+    bson_t ledger, *options = BCON_NEW("projection", "{", "backups", BCON_BOOL(true), "}");
+    const int64_t now_ms = clock_wall_ms(m->store.clock);
+    bool good = mongo_read_part(m->client, MONGO_LEDGER, MONGO_LEDGER, options, &ledger, e);
+    *holds = good && mongo_has_hold(&ledger, now_ms);
+    bson_destroy(&ledger);
     return good;
 }
 

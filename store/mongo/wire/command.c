@@ -13,8 +13,14 @@ static bool copy_document(void *context, const bson_t *document)
 bool mongo_read_document(struct mongo_client *c, const char *collection, const char *id, bson_t *document,
                          struct err *e)
 {
+    return mongo_read_part(c, collection, id, NULL, document, e);
+}
+
+bool mongo_read_part(struct mongo_client *c, const char *collection, const char *id, bson_t *options,
+                     bson_t *document, struct err *e)
+{
     bson_init(document);
-    return mongo_look(c, collection, BCON_NEW("_id", BCON_UTF8(id)), NULL, copy_document, document, e);
+    return mongo_look(c, collection, BCON_NEW("_id", BCON_UTF8(id)), options, copy_document, document, e);
 }
 
 bool mongo_modify(struct mongo_client *c, const char *collection, const bson_t *query, const bson_t *update,

@@ -11,6 +11,9 @@
  * caller destroys it. */
 bool mongo_read_document(struct mongo_client *c, const char *collection, const char *id, bson_t *document,
                          struct err *e) MUST_CHECK;
+/* The same with `options` of mongo_find(), such as a projection. */
+bool mongo_read_part(struct mongo_client *c, const char *collection, const char *id, bson_t *options,
+                     bson_t *document, struct err *e) MUST_CHECK;
 /* findAndModify. *found is false if no document matches `query`. `after` is the document after the change;
  * the caller destroys it. */
 bool mongo_modify(struct mongo_client *c, const char *collection, const bson_t *query, const bson_t *update,
