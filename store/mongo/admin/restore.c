@@ -106,16 +106,13 @@ static bool check_target(struct restoring *r)
 }
 
 /* Leaves `restoring` of an interrupted restore: its database is not whole. */
-static bool refuse_newcomer(struct restoring *r, const bson_t *filter)
+static bool refuse_newcomer(struct restoring *r)
 {
-    bool matched;
-    bson_t *undo = BCON_NEW("$unset", "{", "restoring", "", "}");
-    bool good = (r->was_marked ||
-                 mongo_update_one(r->m->client, MONGO_LEDGER, filter, undo, false, &matched, r->e)) &&
-                err_set_retryable(r->e, EX_TEMPFAIL, "%s: a tallyd has just begun to count into it: stop it",
-                                  mongo_client_name(r->m->client));
-    bson_destroy(undo);
-    return good;
+    return (r->was_marked ||
+            mongo_change(r->m->client, MONGO_LEDGER, BCON_NEW("_id", MONGO_LEDGER),
+                         BCON_NEW("$unset", "{", "restoring", "", "}"), false, NULL, r->e)) &&
+           err_set_retryable(r->e, EX_TEMPFAIL, "%s: a tallyd has just begun to count into it: stop it",
+                             mongo_client_name(r->m->client));
 }
 
 /* Notes which slots have seats, and an incarnation above all of them. */
@@ -140,7 +137,7 @@ static bool raise_seats(struct restoring *r)
     bson_t least = BSON_INITIALIZER;
     for (int i = 0; i < MONGO_SLOTS; i++) {
         char path[64];
-        snprintf(path, sizeof path, "writers.w%d.inc", i);
+        snprintf(path, sizeof path, "writers.%s.inc", mongo_slots[i]);
         if (r->seats[i] > 0)
             BSON_APPEND_INT64(&least, path, r->inc);
     }
@@ -157,20 +154,17 @@ static bool raise_seats(struct restoring *r)
  * such as one that slept. The lease shows a writer that took a slot meanwhile. */
 static bool mark_ledger(struct restoring *r)
 {
-    bool matched;
     int64_t now_ms = clock_wall_ms(r->m->store.clock);
     r->epoch = now_ms > r->epoch ? now_ms : r->epoch + 1;
     bson_t ledger = BSON_INITIALIZER;
     bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
     bson_t *update = BCON_NEW("$set", "{", "restoring", "{", "since", BCON_DATE_TIME(now_ms), "}", "epoch",
                               BCON_INT64(r->epoch), "}");
-    bool good = mongo_update_one(r->m->client, MONGO_LEDGER, filter, update, true, &matched, r->e) &&
+    bool good = mongo_change(r->m->client, MONGO_LEDGER, filter, update, true, NULL, r->e) &&
                 mongo_read_home(r->m, &ledger, r->e);
-    good = good && (mongo_find_living(r->m, &ledger) == NULL || refuse_newcomer(r, filter));
+    good = good && (mongo_find_living(r->m, &ledger) == NULL || refuse_newcomer(r));
     good = good && note_seats(r, &ledger) && raise_seats(r);
     bson_destroy(&ledger);
-    bson_destroy(update);
-    bson_destroy(filter);
     return good;
 }
 
