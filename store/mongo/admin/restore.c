@@ -137,7 +137,7 @@ static bool raise_seats(struct restoring *r)
     bson_t least = BSON_INITIALIZER;
     for (int i = 0; i < MONGO_SLOTS; i++) {
         char path[64];
-        snprintf(path, sizeof path, "writers.%s.inc", mongo_slots[i]);
+        snprintf(path, sizeof path, "writers.w%d.inc", i);
         if (r->seats[i] > 0)
             BSON_APPEND_INT64(&least, path, r->inc);
     }

@@ -48,10 +48,11 @@ bool mongo_end_backups(struct mongo_store *m, struct err *e)
     if (good && !mongo_has_hold(&ledger, clock_wall_ms(m->store.clock)))
         good = remove_notes(m, &ledger, &ended, e);
     bson_destroy(&ledger);
-    return good &&
-           (ended || err_set_retryable(e, EX_TEMPFAIL, "%s: a backup is being taken, or was killed in the last ten minutes: wait "
-                                               "until it has ended",
-                                       mongo_client_name(m->client)));
+    return good && (ended || err_set_retryable(
+                                 e, EX_TEMPFAIL,
+                                 "%s: a backup is being taken, or was killed in the last ten minutes: wait "
+                                 "until it has ended",
+                                 mongo_client_name(m->client)));
 }
 
 bool mongo_is_unfinished(const bson_t *ledger)

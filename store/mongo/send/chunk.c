@@ -182,8 +182,8 @@ static bool look(const struct mongo_chunk *c, const size_t *which, size_t n, boo
     bson_t *options = BCON_NEW("projection", "{", applied ? looking.applied : "_id", BCON_BOOL(true), "}",
                                "batchSize", BCON_INT32((int32_t)n));
     return mongo_look(c->client, c->collection, &filter, options, take_found, &looking, e) &&
-           (looking.other == NULL || mongo_check_applied(c->client, c->of, c->collection, looking.other,
-                                                         looking.other_number, e));
+           (looking.other == NULL ||
+            mongo_check_applied(c->client, c->of, c->collection, looking.other, looking.other_number, e));
 }
 
 /* Keeps those of `which` that are not applied, after asking the ledger in doubt; *n of them afterwards. */

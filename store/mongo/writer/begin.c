@@ -57,7 +57,7 @@ static bool finish_open(struct mongo_store *m, const bson_t *ledger, bson_t *fil
             log_warn("batch_left_open", "writer=%s error=%s", slot, log_quote(e->text, error));
             continue;
         }
-        snprintf(path, sizeof path, "writers.%s.open", slot);
+        snprintf(path, sizeof path, "writers.w%d.open", i);
         mongo_match_nothing(filter, path);
     }
     return true;

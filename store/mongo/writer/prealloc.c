@@ -152,8 +152,8 @@ void mongo_write_ahead(struct mongo_store *m, size_t report, size_t kind, int64_
     const struct mongo_kind *k = &mongo_kinds(&m->reports[report], &kind_count)[kind];
     bool with_zeros = m->making.prealloc.options.zeros && m->more[report].plain >= 0;
     for (size_t i = 0, end; i < m->making.ahead_count; i = end) { /* usually all have one date */
-        bson_t *on_insert = BCON_NEW("applied", "{", "}", "modified", BCON_DATE_TIME(now_ms), "v",
-                                     BCON_INT32(MONGO_SCHEMA));
+        bson_t *on_insert =
+            BCON_NEW("applied", "{", "}", "modified", BCON_DATE_TIME(now_ms), "v", BCON_INT32(MONGO_SCHEMA));
         if (with_zeros)
             write_zeros(m, report, k, m->making.ahead[i].date_ms, on_insert);
         for (end = i;
