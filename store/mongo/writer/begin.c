@@ -95,8 +95,8 @@ static bool write_format(struct mongo_store *m, const bson_t *ledger, struct err
     return good;
 }
 
-/* No writer of an older version may live, since its jobs would not see what is open in seats; nor may a backup
- * of one go on, since it copies no seats. */
+/* No writer of an older version may live, since its jobs would not see what is open in seats; nor may one of
+ * its backups go on, since it copies no seats. */
 static bool raise_format(struct mongo_store *m, struct err *e)
 {
     struct mongo_seats seats = {0};
