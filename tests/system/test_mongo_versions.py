@@ -163,6 +163,7 @@ class Databases(Versions, MongoCase):
             self.base.ledger.insert_one(seat)
         self.tallyd("admin", "backup", "copy", "-c", "tallyd.yaml", "--store", self.store)
         self.roll("--now")
+        self.tallyd("verify", "--store", self.store, "--store-only")
         self.count("a.log")
         self.check_at_rest()
         MongoCase.check(self, lines, files=["a.log"])

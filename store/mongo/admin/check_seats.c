@@ -109,7 +109,7 @@ bool mongo_check_seats(struct mongo_store *m, const struct mongo_problems *probl
     bool good = mongo_read_seats(m->client, true, &s.before, e);
     if (good) {
         good = mongo_read_home(m, &s.home, e) && mongo_read_seats(m->client, false, &s.after, e);
-        if (good)
+        if (good && mongo_number_at(&s.home, "v", 1) >= MONGO_SEATS_FORMAT)
             check_all(&s);
         bson_destroy(&s.home);
     }

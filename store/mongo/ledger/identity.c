@@ -167,10 +167,11 @@ static bool last_number(struct mongo_client *client, const char *slot, int64_t *
 {
     bson_t ledger, seat;
     bool good = mongo_confirm(client, MONGO_LEDGER, &ledger, e);
+    bool has_seats = good && mongo_number_at(&ledger, "v", 1) >= MONGO_SEATS_FORMAT;
     *seq = good ? mongo_seq_of(&ledger, slot) : 0;
     bson_destroy(&ledger);
-    if (!good)
-        return false;
+    if (!has_seats)
+        return good;
     good = mongo_confirm(client, slot, &seat, e);
     int64_t in_seat = good ? mongo_number_at(&seat, "seq", 0) : 0;
     *seq = in_seat > *seq ? in_seat : *seq;

@@ -48,6 +48,7 @@ static void add_claim(struct returning *g, const struct mongo_partition *p)
     BSON_APPEND_UTF8(&g->query, mongo_partition_member(m, p, "owner"), m->writer.slot);
     BSON_APPEND_INT64(&g->query, mongo_partition_member(m, p, "claim"), p->claim);
     mongo_match_nothing(&g->query, mongo_partition_member(m, p, "next"));
+    mongo_match_nothing(&g->query, mongo_partition_member(m, p, "held"));
 }
 
 static bool add_past(void *context, const bson_t *past)
