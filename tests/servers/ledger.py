@@ -73,13 +73,14 @@ class Ledger(Picture):
         self.documents = base[LEDGER]
 
     def copy(self):
-        """Read again until no position has moved meanwhile. Where many claim all the while, the last reading is as good as any."""
-        before, now = None, list(self.documents.find())
+        """The documents as of one moment: they are read until no position has moved between two readings."""
+        before = list(self.documents.find())
         for _ in range(READINGS_MAX):
-            if before is not None and moves(before) == moves(now):
-                break
-            before, now = now, list(self.documents.find())
-        return {LEDGER: now}
+            now = list(self.documents.find())
+            if moves(before) == moves(now):
+                return {LEDGER: now}
+            before = now
+        raise RuntimeError(f"positions moved between each two of {READINGS_MAX} readings of the ledger")
 
     def put_back(self, copy):
         """Documents that the copy lacks are deleted."""

@@ -181,7 +181,7 @@ class Proxy:
 
 
 class Holding(Proxy):
-    """Holds the first request that is `chosen(piece)`, from when it has `arrived` until let_go(). What comes later it lets pass."""
+    """Holds the first request for which chosen(piece) is true until let_go(), and sets `arrived` when it has it. Later requests pass."""
 
     def __init__(self, port, chosen):
         super().__init__(port, answer=self._hold)

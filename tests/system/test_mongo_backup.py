@@ -138,7 +138,7 @@ class Beside(BackupCase):
         self.check_all()
 
     def grow_and_claim(self, names, ends):
-        """One of several: imports of the files that grow, in any order. Each that finds more of a file claims it from whoever had it."""
+        """Imports the growing files again and again, in any order. An import that finds more of a file claims it from its last owner."""
         while not ends.is_set():
             self.begin("-q", *self.dice.sample(names, len(names))).communicate()
 
@@ -190,7 +190,7 @@ class Beside(BackupCase):
         return process, between
 
     def test_a_writer_whose_clock_is_ahead_moves_files_to_past(self):
-        """It takes the note for one that has ended. What it moves is neither in the copied `past` nor in the ledger."""
+        """The writer believes that the backup has ended. The positions that it moves are neither in the copied `past` nor in the ledger."""
         names = [f"{number}.log" for number in range(RETIRED_MIN + 1)]
         for name in names:
             self.write(name, log(self.dice, 2, pages=2, days=1, minutes=1))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Positions move between the seats of slots, and into the ledger and out again: each line counts once, whoever dies in between.
+"""Positions move from seat to seat, into the ledger, and back. Writers die in between, and each line still counts once.
 
 A slot is taken from an import by a lease that a test writes: then it takes the next one. TALLYD_ROUNDS (4 by default) says how often what
 happens by chance is tried. The seed is printed; TALLYD_SEED repeats a run.
@@ -179,7 +179,7 @@ class Seats(MongoCase):
         self.check_all()
 
     def test_taken_out_between_reading_its_position_and_the_claim(self):
-        """By one that is asleep for longer than its lease. What was taken out is not counted; what follows must not be alone."""
+        """An import sleeps for longer than its lease, and the file is taken out meanwhile. The import must not count its end alone."""
         self.add()
         self.count("a.log")
         self.add()

@@ -15,7 +15,8 @@
 #include "store/mongo/raw/place.h"
 
 #define MONGO_DUMP_NAME   "tallyd-backup.json"
-#define MONGO_DUMP_FORMAT 2 /* 1: the ledger has no seats */
+#define MONGO_DUMP_SEATS  2 /* since when a copy has seats */
+#define MONGO_DUMP_FORMAT 2
 
 struct mongo_dump_entry {
     struct mongo_place place;

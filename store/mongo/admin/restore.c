@@ -70,7 +70,7 @@ static bool goes_on(const struct restoring *r, const char *what)
 static bool check_ledger(void *context, const bson_t *copied, struct err *e)
 {
     const struct restoring *r = context;
-    return r->dump.format == MONGO_DUMP_FORMAT || mongo_number_at(copied, "v", 1) < MONGO_FORMAT ||
+    return r->dump.format >= MONGO_DUMP_SEATS || mongo_number_at(copied, "v", 1) < MONGO_SEATS_FORMAT ||
            err_set(e, EX_DATAERR,
                    "%s is of an older version of tallyd, and was taken while a later one counted: it is not "
                    "whole; restore another one",

@@ -1,6 +1,7 @@
 #include "store/mongo/ledger/copies.h"
 
 #include "base/clock.h"
+#include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
@@ -35,9 +36,10 @@ bool mongo_backup_holds(struct mongo_store *m, bool *holds, struct err *e)
 static bool remove_notes(struct mongo_store *m, const bson_t *ledger, bool *removed, struct err *e)
 {
     int64_t noted = mongo_number_at(ledger, "noted", 0);
-    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER);
-    mongo_match_number(filter, "noted", noted, noted > 0);
-    return mongo_change(m->client, MONGO_LEDGER, filter, BCON_NEW("$unset", "{", "backups", "", "}"), false,
+    bson_t filter = BSON_INITIALIZER;
+    mongo_add_ledger(m, &filter);
+    mongo_match_number(&filter, "noted", noted, noted > 0);
+    return mongo_change(m->client, MONGO_LEDGER, &filter, BCON_NEW("$unset", "{", "backups", "", "}"), false,
                         removed, e);
 }
 

@@ -55,7 +55,7 @@ bool mongo_is_same_ledger(const struct mongo_store *m, const bson_t *ledger)
            mongo_number_at(ledger, "epoch", 0) == m->writer.epoch;
 }
 
-/* What one of both places of a slot says: the ledger, or the seat. */
+/* What the ledger, or the seat, says of a slot. */
 struct slot_place {
     int64_t inc, seq, known; /* `known`: the last number that this writer committed or found there */
     bool is_open, is_last;   /* `is_last`: the last batch, or the one under way, is committed there */
@@ -104,7 +104,8 @@ static void read_seat(const bson_t *seat, struct slot_place *p)
     p->is_open = bson_iter_init_find(&it, seat, "open");
 }
 
-/* The seats were read along with the ledger. What is wrong with the own one may be an old answer. */
+/* The seats were read after the ledger, and the answer may be an old one. So a writer stops only if its own
+ * seat, read again by an update, is still wrong. */
 static bool check_seat(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
     char path[64];

@@ -18,7 +18,7 @@
  * `linearizable` prevents that, and not every server has it. So a writer reads by an update that changes
  * nothing: only the present primary can acknowledge it by a majority, and then all that it shows stays
  * (docs/mongodb.md). That holds for the ledger itself. Seats are read after it: they are not older than that
- * update, and what they show may be taken back. Who relies on it confirms it: mongo_confirm(). */
+ * update, but a failover may undo what they show. Code that relies on it confirms it: mongo_confirm(). */
 bool mongo_read_home(struct mongo_store *m, bson_t *ledger, struct err *e) MUST_CHECK;
 bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e) MUST_CHECK;
 bool mongo_read_all(struct mongo_store *m, bson_t *ledger, struct err *e) MUST_CHECK;
@@ -26,12 +26,12 @@ bool mongo_read_picture(struct mongo_store *m, bson_t *ledger, struct err *e) MU
 
 /* A number in the slot of a ledger, such as "inc" or "gap.after"; `otherwise` if there is none. */
 int64_t mongo_slot_at(const bson_t *ledger, const char *slot, const char *name, int64_t otherwise);
-/* Of a ledger that any of these but mongo_read_home() read. The number of a slot's last batch. */
+/* The number of a slot's last batch. The ledger was read by any of these but mongo_read_home(). */
 int64_t mongo_seq_of(const bson_t *ledger, const char *slot);
 /* The open batch of a slot; false: none. */
 bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o);
 /* The open batches of all slots; returns their count. */
 size_t mongo_all_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS]);
-/* What is open now where `of` was. now->seq is -1 if nothing is. */
+/* Reads the batch that is open now in the place where `of` was open. now->seq is -1 if there is none. */
 bool mongo_read_open(struct mongo_store *m, const struct mongo_open *of, struct mongo_open *now,
                      struct err *e) MUST_CHECK;

@@ -64,7 +64,6 @@ static void append_writers(bson_t *to, const bson_t *home, const struct mongo_se
 static bool read_seats(struct mongo_store *m, const bson_t *home, bool with_positions, struct mongo_seats *s,
                        struct err *e)
 {
-    memset(s->has, 0, sizeof s->has);
     return mongo_number_at(home, "v", 1) < MONGO_SEATS_FORMAT ||
            mongo_read_seats(m->client, with_positions, s, e);
 }
@@ -72,7 +71,7 @@ static bool read_seats(struct mongo_store *m, const bson_t *home, bool with_posi
 bool mongo_read_ledger(struct mongo_store *m, bson_t *ledger, struct err *e)
 {
     bson_t home;
-    struct mongo_seats seats;
+    struct mongo_seats seats = {0};
     bson_init(ledger);
     bool good = mongo_read_home(m, &home, e);
     if (good && !bson_empty(&home)) {
@@ -245,7 +244,6 @@ static bool check_seats(const struct mongo_client *client, const bson_t *home, c
 /* Reads the ledger and then all of the seats. The caller destroys both in any case. */
 static bool read_once(struct mongo_store *m, bson_t *home, struct mongo_seats *s, struct err *e)
 {
-    memset(s->has, 0, sizeof s->has);
     bool good = mongo_read_home(m, home, e) && read_seats(m, home, true, s, e);
     for (size_t i = 0; good && i < MONGO_SLOTS; i++) {
         if (s->has[i])
@@ -269,7 +267,7 @@ static bool put_together(const struct mongo_client *client, const bson_t *home, 
 bool mongo_read_all(struct mongo_store *m, bson_t *ledger, struct err *e)
 {
     bson_t home;
-    struct mongo_seats seats;
+    struct mongo_seats seats = {0};
     bson_init(ledger);
     bool good = read_once(m, &home, &seats, e) && put_together(m->client, &home, &seats, ledger, e);
     mongo_seats_fini(&seats);
@@ -287,7 +285,7 @@ bool mongo_read_picture(struct mongo_store *m, bson_t *ledger, struct err *e)
     bson_init(ledger);
     for (int i = 0; good && !stands && (i < 2 || clock_mono_ms(m->store.clock) < until_ms); i++) {
         bson_t home;
-        struct mongo_seats seats;
+        struct mongo_seats seats = {0};
         if (i > 0 && i % 2 == 0)
             nanosleep(&(struct timespec){.tv_nsec = PICTURE_WAIT_MS * 1000000L}, NULL);
         good = read_once(m, &home, &seats, e);

@@ -9,7 +9,7 @@
  *
  * Home    : the ledger itself has the batches of `backfill`, `forget` and `splice`, and those of format 4.
  *           The number of a slot is the higher one of both places, and at most one of both has an open batch.
- * Position: the place with the highest `held` has it, of those that `from` names and the ledger.
+ * Position: of the ledger and the seats that `from` names, the one with the highest `held` has it.
  */
 #pragma once
 

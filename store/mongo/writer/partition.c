@@ -198,9 +198,9 @@ static bool explain(struct mongo_store *m, struct err *e)
     return good;
 }
 
-/* Sets the owner and raises the epoch of all partitions, also of those that another writer had. From now on
- * this seat may have their positions, unless they are brought `home`. `ledger` is the ledger afterwards; the
- * caller destroys it. */
+/* Makes this writer the owner of all partitions, also of those that another one had, and raises their epochs.
+ * It also names this seat in `from`, unless the positions are brought `home`. `ledger` is the ledger
+ * afterwards; the caller destroys it. */
 static bool write_claims(const struct mongo_claims *c, bool home, bson_t *ledger, struct err *e)
 {
     bson_t query, update, increase, set, from;

@@ -215,7 +215,7 @@ bool mongo_settle_claims(struct mongo_store *m, struct err *e)
     return true;
 }
 
-/* What is found is relied upon without a claim: so each seat is confirmed. */
+/* Without a claim, a failover may undo what a seat shows: so each seat is confirmed. */
 static bool look_at_seat(struct mongo_store *m, const char *key, const struct mongo_names *keys,
                          const char *slot, int64_t *best, int64_t *next, struct err *e)
 {

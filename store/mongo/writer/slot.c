@@ -137,8 +137,8 @@ static bool take_seat(struct mongo_store *m, const bson_t *ledger, bool *taken, 
     return good;
 }
 
-/* What this writer knows of its slot from now on. A gap in the ledger may be of format 4, whose writers noted
- * it before they committed, and their clock may have been ahead: its numbers stay unused. */
+/* Takes the numbers of the slot from ledger and seat. A writer of format 4 noted its gap before it committed,
+ * and its clock may have been ahead: so no number within a gap of the ledger is used. */
 static void note_slot(struct mongo_store *m, const bson_t *ledger, const bson_t *seat)
 {
     struct mongo_writer *w = &m->writer;

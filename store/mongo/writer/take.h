@@ -1,8 +1,8 @@
 /* mongo/writer/take.h - takes a file out of the documents again: the operations of store/forget.h.
  *
  * Stripe : a batch with the opposites of a stripe's counts. Its commit moves `next` back, by a
- *          compare-and-set of the ledger, where the claim has brought the position. So a stripe is out whole
- *          or not at all, whoever recovers it.
+ *          compare-and-set of the ledger, where the claim has brought the position. So the counts of a stripe
+ *          are taken out whole or not at all, also if another writer recovers the batch.
  * Last   : the stripe from 0 removes the position. The partition's epoch stays in the ledger, and the books'
  *          document stays without entries, since it guards against a late recovery (docs/LEDGER.md).
  */

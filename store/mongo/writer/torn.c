@@ -110,7 +110,8 @@ static bool ask_all(struct asking *a, struct slice packed)
     while ((good = mongo_log_next(&log, &raw, a->e)) && raw.len > 0) {
         ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len)); /* our own log is valid */
         const char *of = mongo_text_at(&update, "c"), *id = mongo_text_at(&update, "f._id");
-        ASSERT(of[0] != '\0');
+        bson_iter_t it;
+        ASSERT(of[0] != '\0' && mongo_find_member(&update, "f._id", &it) && BSON_ITER_HOLDS_UTF8(&it));
         bool is_next = strcmp(collection, of) != 0;
         if (is_next && is_begun && !(good = ask(a, &ids)))
             break;
