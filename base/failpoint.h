@@ -41,6 +41,9 @@
     X(MONGO_APPLYING, "mongo.applying")                   \
     X(MONGO_APPLIED, "mongo.applied")                     \
     X(MONGO_DONE, "mongo.done")                           \
+    X(ROLL_UP_PIECE, "roll_up.piece")                     \
+    X(ROLL_UP_SENT, "roll_up.sent")                       \
+    X(REPLAY_SENT, "replay.sent")                         \
     X(SLOT_TAKEN, "slot.taken")                           \
     X(CLAIM_WRITTEN, "claim.written")                     \
     X(CLAIM_RECALLED, "claim.recalled")                   \

@@ -262,23 +262,13 @@ static void restore_notes(struct mongo_store *m, struct mongo_name *kept, size_t
     free(kept);
 }
 
-/* The updates of the batch's documents, as store_apply() will log them; `new`: none is there yet. Returns
- * the bytes of the log. */
-static size_t take_updates(struct bench *b, struct part *part, struct bare *bare, bool new)
+/* Adds the updates of a log; `new`: none of the documents is there yet. */
+static void add_updates(struct slice packed, struct bare *bare, bool new)
 {
-    size_t known;
-    struct mongo_store *m = mongo_of(b->store);
     struct mongo_log_reader reader;
-    struct mongo_log log = {0};
-    struct batch batch = batch_of(b, &part);
     struct slice raw;
     struct err e;
-    if (!mongo_resolve(m, &batch, &e))
-        fail(&e);
-    struct mongo_name *notes = keep_notes(m, &known);
-    mongo_write_updates(m, &batch, &log);
-    restore_notes(m, notes, known);
-    mongo_log_open(&reader, text_slice(&log.packed));
+    mongo_log_open(&reader, packed);
     while (mongo_log_next(&reader, &raw, &e) && raw.len > 0) {
         bson_t update;
         bson_iter_t it;
@@ -295,10 +285,24 @@ static size_t take_updates(struct bench *b, struct part *part, struct bare *bare
         else
             strip(&update, u);
     }
-    size_t bytes = log.packed.len;
     mongo_log_close(&reader);
-    mongo_log_fini(&log);
-    return bytes;
+}
+
+/* The updates of the batch's documents, as store_apply() will log them. Returns the bytes of the logs. */
+static size_t take_updates(struct bench *b, struct part *part, struct bare *bare, bool new)
+{
+    size_t known;
+    struct mongo_store *m = mongo_of(b->store);
+    struct batch batch = batch_of(b, &part);
+    struct err e;
+    if (!mongo_resolve(m, &batch, &e))
+        fail(&e);
+    struct mongo_name *notes = keep_notes(m, &known);
+    mongo_write_updates(m, &batch);
+    restore_notes(m, notes, known);
+    add_updates(text_slice(&m->batch.log.packed), bare, new);
+    add_updates(text_slice(&m->batch.longer.packed), bare, new);
+    return m->batch.log.packed.len + m->batch.longer.packed.len;
 }
 
 static void forget_updates(struct bare *bare)

@@ -22,6 +22,8 @@ def merge(documents):
         is_later = seat.get("seq", 0) > slot.get("seq", 0)
         slot |= {name: seat[name] for name in ("seq", "gap") if is_later and name in seat}
         slot |= {"open": seat["open"]} if "open" in seat else {}
+        lacking = {period: number for period, number in seat.get("unrolled", {}).items() if number > seat.get("rolled", 0)}
+        slot |= {"unrolled": lacking} if lacking else {}
         for key, entry in seat.get("partitions", {}).items():
             partition = found.get("partitions", {}).get(key)
             is_from = partition is not None and seat["_id"] in partition.get("from", [])
@@ -55,6 +57,10 @@ class Picture:
     def open_batches(self):
         """{slot: its open batch}"""
         return {slot: one["open"] for slot, one in self.slots().items() if "open" in one}
+
+    def unrolled(self):
+        """{slot: {period of which longer documents lack batches: the last of these}}"""
+        return {slot: one["unrolled"] for slot, one in self.slots().items() if "unrolled" in one}
 
     def partitions(self):
         """{key: its members}. A partition that is claimed, and of which nothing is counted, has no `next`."""

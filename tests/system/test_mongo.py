@@ -72,13 +72,13 @@ class Import(MongoCase):
         self.check(lines, files=["a.log"])
 
     def test_a_small_batch_takes_few_connections(self):
-        """One for each collection: series, days, months, rankings, books, jobs."""
+        """One for each collection: series, days, rankings, books. Months are written later."""
         self.write("tallyd.yaml", b"reports: {pages: {by: [path]}}\nstore: {connections: 32}\n")
         lines = log(dice(), 10)
         self.write("a.log", lines)
         with proxy.Proxy(self.server.port) as between:
             self.count("a.log", url=f"mongodb://127.0.0.1:{between.port}/{self.name}")
-            self.assertEqual({"none": 6}, dict(between.faults))
+            self.assertEqual({"none": 4}, dict(between.faults))
         self.assertEqual(add_up(recount(lines), "minute"), self.stored("pages", "day", "minute"))
 
 
@@ -422,7 +422,7 @@ class Together(OfOneLog):
             time.sleep(0.05)
         self.end(process)
         self.assertGreater(self.ledger.slots()["w0"]["seq"], 100)
-        self.assertLess(most, 90)
+        self.assertLess(most, 140)
         self.check(lines, files=["a.log"])
         self.check_at_rest()
 
@@ -477,7 +477,7 @@ class Together(OfOneLog):
     def test_one_that_was_thought_dead_goes_on(self):
         process = self.stop_within()
         self.count("a.log")
-        self.check(self.log)
+        self.check(self.log, longer=False)
         self.go_on(process)
 
     def test_one_whose_slot_was_taken_goes_on(self):

@@ -195,8 +195,7 @@ class Answers(LiveCase):
             self.assertGreater(rows, series * 0.6)
             top.update_one(self.document("day"), repair)
         self.assertEqual(expected, self.read_rows("--top", "5")[0])
-        month = FLOORS["month"](self.begun)
-        self.base["pages.month"].update_one({"_id": f"{month:%Y%m}/%2F0"}, {"$inc": {f"daily.{self.begun.day}": 1000}})
+        self.base["pages.day"].update_one({"_id": f"{self.begun:%Y%m%d}/%2F0"}, {"$inc": {"daily": 1000}})
         found, rows = self.read_rows("--top", "5")
         self.assertGreater(rows, series * 0.6)
         self.assertNotEqual(expected, found)
@@ -318,27 +317,30 @@ class Moments(LiveCase):
 
     # ---- while batches are applied
 
-    def values(self, span):
-        kind, path = {"hour": ("day", f"hourly.{self.begun.hour}"), "day": ("month", f"daily.{self.begun.day}"),
-                      "month": ("month", "total")}[span]
-        found = {}
-        floor = FLOORS["day" if kind == "day" else "month"](self.begun)
-        for one in self.base[f"pages.{kind}"].find({"metadata.date": floor}):
+    def values(self, span, longer):
+        """{path: what documents say}: of days, or `longer` of months, which get their counts later."""
+        kind, path = {"hour": ("day", f"hourly.{self.begun.hour}"), "day": ("month", f"daily.{self.begun.day}") if longer else ("day", "daily"),
+                      "month": ("month", "total") if longer else ("day", "daily")}[span]
+        found = collections.Counter()
+        of_month = span == "month" and not longer
+        floor = FLOORS["day" if kind == "day" and not of_month else "month"](self.begun)
+        dates = {"$gte": floor, "$lt": end_of("month", floor)} if of_month else floor
+        for one in self.base[f"pages.{kind}"].find({"metadata.date": dates}):
             value = one
             for name in path.split("."):
                 value = value.get(name, {}) if isinstance(value, dict) else {}
             if value:
-                found[one["metadata"]["path"]] = int(value)
+                found[one["metadata"]["path"]] += int(value)
         return found
 
     def check_between(self):
         """The documents only grow, so each value lies between what they said before the question and after it."""
         span, limit = self.dice.choice(["hour", "day", "month"]), self.dice.choice([1, 3, 10])
         start = FLOORS[span](self.begun)
-        low = self.values(span)
+        low = self.values(span, longer=True)
         answer = json.loads(self.get("/api/v1/top?" + urllib.parse.urlencode(
             {"report": "pages", "measure": "hits", "limit": limit, "from": iso(start), "to": iso(end_of(span, start))})))
-        high = self.values(span)
+        high = self.values(span, longer=False)
         shown = {row["series"]["path"]: int(row["value"]) for row in answer["series"]}
         for path, value in shown.items():
             self.assertLessEqual(low.get(path, 0), value, (span, path))

@@ -16,6 +16,7 @@
 #include "base/order.h"
 #include "store/mongo/admin/copy.h"
 #include "store/mongo/admin/dump.h"
+#include "store/mongo/doc/unrolled.h"
 #include "store/mongo/ledger/copies.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/raw/place.h"
@@ -33,13 +34,6 @@
 #define PAGE         500
 #define ID_BYTES     32
 #define NUMBER_NONE  (-1)
-
-/* The logs of a slot, with the batch before each. */
-struct logs {
-    struct mongo_open *list;
-    size_t count, capacity;
-    char slot[MONGO_SLOT_BYTES];
-};
 
 struct backing {
     const struct backup *b;
@@ -132,6 +126,19 @@ static bool keep_hold(struct backing *g)
     return good;
 }
 
+/* Longer documents may lack earlier batches. One that is open may be waited for by all that they lack. */
+static void note_unrolled(struct backing *g, const bson_t *ledger, int slot, bool rolls_up)
+{
+    bson_t seat;
+    if (!mongo_seat_of(ledger, mongo_slots[slot], &seat) || (mongo_last_unrolled(&seat) == 0 && !rolls_up))
+        return;
+    const int64_t rolled = mongo_number_at(&seat, "rolled", 0);
+    if (rolled == 0)
+        return; /* it never left longer documents for later */
+    g->base[slot] = rolled + 1;
+    g->before[slot] = rolled;
+}
+
 /* Notes from which batch on documents may lack what the ledger has. */
 static void note_bases(struct backing *g, const bson_t *ledger)
 {
@@ -141,6 +148,7 @@ static void note_bases(struct backing *g, const bson_t *ledger)
         int64_t seq = mongo_seq_of(ledger, mongo_slots[i]);
         g->base[i] = is_open ? o.seq : seq + 1;
         g->before[i] = is_open ? NUMBER_NONE : seq;
+        note_unrolled(g, ledger, i, is_open && o.rolls_up);
     }
 }
 
@@ -246,32 +254,6 @@ static bool see_collection(void *context, const struct mongo_place *place, const
 
 /* ---- logs */
 
-static void add_log(struct logs *l, const struct mongo_open *log)
-{
-    l->list = xgrow(l->list, &l->capacity, l->count + 1, sizeof *l->list);
-    l->list[l->count++] = *log;
-}
-
-static bool take_log(void *context, const bson_t *document)
-{
-    struct logs *l = context;
-    struct mongo_open o;
-    unsigned part;
-    if (!mongo_parse_batch_id(mongo_text_at(document, "_id"), &o, &part) || part != 0)
-        return true;
-    o.prev = mongo_number_at(document, "prev", NUMBER_NONE);
-    o.at_ms = mongo_number_at(document, "at", 0);
-    add_log(l, &o);
-    return true;
-}
-
-static int compare_logs(const void *a, const void *b)
-{
-    const struct mongo_open *x = a, *y = b;
-    int order = order_int64(x->seq, y->seq);
-    return order != 0 ? order : order_int64(x->inc, y->inc);
-}
-
 /* Times of one slot's logs grow. Those of format 4 have none, and only their numbers have an order. */
 static int compare_times(const void *a, const void *b)
 {
@@ -279,29 +261,6 @@ static int compare_times(const void *a, const void *b)
     int order = order_int64(x->at_ms, y->at_ms);
     order = order != 0 ? order : strcmp(x->slot, y->slot);
     return order != 0 ? order : order_int64(x->seq, y->seq);
-}
-
-static bool list_logs(struct backing *g, struct logs *l)
-{
-    char from[MONGO_SLOT_BYTES + 2], to[MONGO_SLOT_BYTES + 2];
-    snprintf(from, sizeof from, "%s/", l->slot);
-    snprintf(to, sizeof to, "%s0", l->slot); /* sorts behind "/" */
-    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
-    bson_t *options = BCON_NEW("projection", "{", "prev", BCON_BOOL(true), "at", BCON_BOOL(true), "}");
-    bool good = mongo_look(g->m->client, MONGO_BATCHES, filter, options, take_log, l, g->e);
-    if (l->count > 0)
-        qsort(l->list, l->count, sizeof *l->list, compare_logs);
-    return good;
-}
-
-/* If several writers used a number, the last one committed it: a writer that takes a slot begins behind all
- * that was committed in it. */
-static size_t find_log(const struct logs *l, int64_t seq)
-{
-    size_t i = l->count;
-    while (i > 0 && l->list[i - 1].seq > seq)
-        i--;
-    return i > 0 && l->list[i - 1].seq == seq ? i - 1 : l->count;
 }
 
 static bool refuse_log(struct backing *g, const char *slot, int64_t seq, const char *why)
@@ -316,19 +275,19 @@ static bool refuse_log(struct backing *g, const char *slot, int64_t seq, const c
 
 /* Finds the batches that were committed since documents were copied. Batches that were only logged are left
  * out. */
-static bool find_committed(struct backing *g, const struct logs *l, int i, struct logs *committed)
+static bool find_committed(struct backing *g, const struct mongo_logs *l, int i, struct mongo_logs *committed)
 {
     int64_t seq = mongo_seq_of(&g->ledger, l->slot);
     while (seq >= g->base[i]) {
-        size_t at = find_log(l, seq);
-        if (at == l->count)
+        const struct mongo_open *log = mongo_find_log(l, seq);
+        if (log == NULL)
             return refuse_log(g, l->slot, seq, "gone");
-        add_log(committed, &l->list[at]);
+        mongo_logs_add(committed, log);
         if (seq == g->base[i] && g->before[i] == NUMBER_NONE)
             return true; /* it was open when copying began */
-        if (l->list[at].prev == NUMBER_NONE || l->list[at].prev >= seq)
+        if (log->prev == NUMBER_NONE || log->prev >= seq)
             return refuse_log(g, l->slot, seq, "of an older version");
-        seq = l->list[at].prev;
+        seq = log->prev;
     }
     return seq == g->before[i] || err_set(g->e, EX_DATAERR,
                                           "%s: the batches of writer %s do not follow on each other: it was "
@@ -338,14 +297,15 @@ static bool find_committed(struct backing *g, const struct logs *l, int i, struc
 
 struct copying_log {
     struct backing *g;
-    struct text packed;
+    struct text packed, longer;
     bool good;
 };
 
 static bool take_part(void *context, const bson_t *document)
 {
     struct copying_log *c = context;
-    mongo_log_add_part(document, &c->packed);
+    mongo_log_add_part(document, "zstd", &c->packed);
+    mongo_log_add_part(document, "longer", &c->longer);
     c->good = mongo_dump_put(&c->g->file, document, c->g->e);
     return c->good;
 }
@@ -359,22 +319,24 @@ static bool copy_log(struct backing *g, const struct mongo_open *log)
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
     bool good = mongo_look(g->m->client, MONGO_BATCHES, filter,
                            BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}"), take_part, &c, g->e) &&
-                c.good && mongo_log_check(text_slice(&c.packed), g->e);
+                c.good && mongo_log_check(text_slice(&c.packed), g->e) &&
+                (c.longer.len == 0 || mongo_log_check(text_slice(&c.longer), g->e));
     text_fini(&c.packed);
+    text_fini(&c.longer);
     return good;
 }
 
-static bool find_logs(struct backing *g, struct logs *committed)
+static bool find_logs(struct backing *g, struct mongo_logs *committed)
 {
     bool good = true;
     for (int i = 0; good && i < MONGO_SLOTS; i++) {
         char path[64];
         bson_iter_t slot;
-        struct logs l = {.count = 0};
+        struct mongo_logs l = {.count = 0};
         snprintf(l.slot, sizeof l.slot, "w%d", i);
         snprintf(path, sizeof path, "writers.w%d", i);
         good = !mongo_find_member(&g->ledger, path, &slot) ||
-               (list_logs(g, &l) && find_committed(g, &l, i, committed));
+               (mongo_list_logs(g->m, &l, g->e) && find_committed(g, &l, i, committed));
         free(l.list);
     }
     return good;
@@ -385,7 +347,7 @@ static bool find_logs(struct backing *g, struct logs *committed)
 static bool copy_logs(struct backing *g)
 {
     struct mongo_place place = {.collection = MONGO_BATCHES};
-    struct logs committed = {.count = 0};
+    struct mongo_logs committed = {.count = 0};
     memcpy(place.database, g->dump.database, sizeof place.database);
     bool good = mongo_dump_create(&g->dump, &place, &g->file, g->e) && find_logs(g, &committed);
     if (committed.count > 0)
@@ -407,7 +369,7 @@ static bool copy_seat(struct backing *g, const char *slot, const bson_t *members
     if (!mongo_find_document(members, "seat", &seat))
         return true;
     BSON_APPEND_UTF8(&copy, "_id", slot);
-    bson_copy_to_excluding_noinit(&seat, &copy, "open", "partitions", NULL);
+    bson_copy_to_excluding_noinit(&seat, &copy, "open", "partitions", "rolled", "unrolled", NULL);
     bool good = mongo_dump_put(&g->file, &copy, g->e);
     bson_destroy(&copy);
     return good;

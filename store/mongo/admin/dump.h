@@ -16,7 +16,7 @@
 
 #define MONGO_DUMP_NAME   "tallyd-backup.json"
 #define MONGO_DUMP_SEATS  2 /* since when a copy has seats */
-#define MONGO_DUMP_FORMAT 2
+#define MONGO_DUMP_FORMAT 3
 
 struct mongo_dump_entry {
     struct mongo_place place;

@@ -182,8 +182,8 @@ static bool fill(struct store *st, const struct batch *batch, struct err *e)
     if (!keep_mark(m, e) || !mongo_resolve(m, batch, e))
         return false;
     m->writer.committed = m->writer.number++;
-    mongo_write_counts(m, batch, &m->batch.log);
-    if (!send_log(m, &m->batch.log, e))
+    mongo_write_counts(m, batch);
+    if (!send_log(m, &m->batch.log, e) || !send_log(m, &m->batch.longer, e))
         return false;
     mongo_note_stored(m);
     failpoint(FAILPOINT_COPY_FILLED);

@@ -56,7 +56,7 @@ struct restoring {
     int64_t seats[MONGO_SLOTS]; /* by slot, incarnation of its seat; 0: it has none */
     int64_t rolled_up;          /* highest fence in documents of years and weeks */
     struct mongo_open log;      /* the batch whose log is being read; seq 0: none */
-    struct text packed;
+    struct text packed, longer;
     struct err *e;
 };
 
@@ -302,8 +302,11 @@ static bool load_all(struct restoring *r)
 static bool carry_out(struct restoring *r)
 {
     r->log.prev = -1;
-    bool good = mongo_send(r->m, &r->log, text_slice(&r->packed), r->e) && goes_on(r, MONGO_BATCHES);
+    bool good = mongo_send(r->m, &r->log, text_slice(&r->packed), r->e) &&
+                (r->longer.len == 0 || mongo_send(r->m, &r->log, text_slice(&r->longer), r->e)) &&
+                goes_on(r, MONGO_BATCHES);
     text_clear(&r->packed);
+    text_clear(&r->longer);
     r->batches++;
     return good;
 }
@@ -318,7 +321,8 @@ static bool take_part(void *context, const bson_t *document, struct err *e)
     if (part == 0 && r->packed.len > 0 && !carry_out(r))
         return false;
     r->log = log;
-    mongo_log_add_part(document, &r->packed);
+    mongo_log_add_part(document, "zstd", &r->packed);
+    mongo_log_add_part(document, "longer", &r->longer);
     return true;
 }
 
@@ -427,7 +431,8 @@ static bool put_seat(struct restoring *r, size_t slot, const bson_t *copied, str
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(mongo_slots[slot])), seat = BSON_INITIALIZER;
     copied = copied != NULL ? copied : &none;
     r->seats[slot] = fresh(r, copied);
-    bson_copy_to_excluding_noinit(copied, &seat, "inc", "open", "partitions", NULL);
+    /* logs have made longer documents whole: without `unrolled`, `rolled` means nothing */
+    bson_copy_to_excluding_noinit(copied, &seat, "inc", "open", "partitions", "rolled", "unrolled", NULL);
     BSON_APPEND_INT64(&seat, "inc", r->seats[slot]);
     return mongo_change(r->m->client, MONGO_LEDGER, filter, &seat, true, NULL, e);
 }
@@ -543,6 +548,7 @@ bool mongo_restore(const struct backup *b, struct text *said, struct err *e)
     if (r.m != NULL)
         mongo_free(r.m);
     text_fini(&r.packed);
+    text_fini(&r.longer);
     mongo_dump_fini(&r.dump);
     return good;
 }

@@ -2,7 +2,7 @@
 #include "store/mongo/doc/scan.h"
 
 #include "store/common/watermarks.h"
-#include "store/mongo/doc/months.h"
+#include "store/mongo/doc/longer.h"
 #include "store/mongo/doc/read.h"
 #include "store/mongo/doc/watermarks.h"
 
@@ -45,13 +45,8 @@ bool mongo_scan(struct store *st, const struct scan *scan, scan_fn *fn, void *co
                 struct scan_stats *stats, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
-    const struct mongo_from from = {.kind = mongo_kind_for(&m->reports[scan->report], scan->resolution)};
-    bool of_months = scan->resolution == SPAN_MONTH && span_next(SPAN_MONTH, scan->from_ms) < scan->to_ms;
     const uint64_t rows_before = stats->rows;
-    bool good = true;
-    if (reads_plain(m, scan))
-        good = of_months ? mongo_scan_months(m, scan, fn, context, stats, e)
-                         : mongo_scan_from(m, from, scan, fn, context, stats, e);
+    bool good = !reads_plain(m, scan) || mongo_scan_plain(m, scan, fn, context, stats, e);
     return good && scan_each_sketch(m, scan, fn, context, stats, rows_before, e) &&
            check_watermarks(m, scan, e);
 }

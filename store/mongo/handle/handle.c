@@ -126,8 +126,29 @@ static void free_raws(struct mongo_store *m)
     free(m->store.raws);
 }
 
+static void free_sums(struct mongo_store *m, struct mongo_sums *sums)
+{
+    for (size_t r = 0; sums != NULL && r < m->store.report_count; r++) {
+        free(sums[r].cells.data);
+        index_fini(&sums[r].index);
+    }
+    free(sums);
+}
+
+static void free_longer(struct mongo_store *m)
+{
+    struct mongo_longer *l = &m->longer;
+    free_sums(m, l->fresh);
+    free_sums(m, l->sums);
+    for (size_t i = 0; i < l->piece_capacity; i++)
+        mongo_log_fini(&l->pieces[i]);
+    free(l->pieces);
+    free(l->unrolled);
+}
+
 void mongo_free(struct mongo_store *m)
 {
+    free_longer(m);
     for (size_t r = 0; r < m->store.report_count; r++) {
         mongo_report_fini(&m->more[r]);
         report_fini(&m->reports[r]);
@@ -138,6 +159,8 @@ void mongo_free(struct mongo_store *m)
     free_raws(m);
     free(m->uri);
     mongo_log_fini(&m->batch.log);
+    mongo_log_fini(&m->batch.longer);
+    free(m->batch.fine);
     bson_destroy(m->batch.commit_filter);
     bson_destroy(m->batch.commit_update);
     text_fini(&m->id);
@@ -150,6 +173,7 @@ void mongo_free(struct mongo_store *m)
     free(m->sorting.documents);
     free(m->making.ahead);
     free(m->sorting.cells);
+    free(m->reader.unrolled.list);
     free(m->reader.rows);
     free(m->reader.row_is_there);
     sketch_work_fini(&m->reader.sketches);

@@ -5,7 +5,9 @@
  */
 #pragma once
 
+#include "aggregate/batch.h"
 #include "aggregate/raw.h"
+#include "base/index.h"
 #include "base/radix.h"
 #include "store/backfill.h"
 #include "store/mongo/handle/limits.h"
@@ -28,7 +30,7 @@
 #define MONGO_SLOT_BYTES     8
 #define MONGO_SCHEMA         1  /* of documents: their member `v` */
 #define MONGO_SEATS_FORMAT   5  /* since when slots have seats */
-#define MONGO_FORMAT         5  /* of the database: `v` of the ledger, as a writer raises it */
+#define MONGO_FORMAT         6  /* of the database: `v` of the ledger, as a writer raises it */
 #define MONGO_IDENTITY_BYTES 33 /* 128 bits in hex, and a zero byte */
 
 /* A partition whose events this handle may commit. */
@@ -59,6 +61,8 @@ struct mongo_found {
 struct mongo_open {
     char slot[MONGO_SLOT_BYTES];
     bool is_home;     /* it is open in the ledger itself, not in the slot's seat */
+    bool rolls_up;    /* it is done only when longer documents have it: mongo/writer/longer.h */
+    bool is_roll_up;  /* it is none, but stands for all batches after `prev` */
     int64_t inc, seq; /* incarnation and number; seq -1: no batch is open */
     int64_t prev;     /* the slot's batch before it; -1: `seq` is a fence, and higher numbers are as good */
     int64_t bytes;    /* size of its log, packed */
@@ -69,6 +73,13 @@ struct mongo_open {
 struct mongo_ahead {
     uint32_t series;
     int64_t date_ms;
+};
+
+/* A period of a fine document. The slot's batches up to `number` have counts of it that longer documents
+ * lack: mongo/writer/longer.h. */
+struct mongo_unrolled {
+    enum span span;
+    int64_t start_ms, number;
 };
 
 /* Starts of months or weeks that a batch has counts of: mongo/doc/version_stamps.h. */
@@ -131,7 +142,10 @@ enum mongo_step { STEP_NONE, STEP_LOGGING, STEP_COMMITTING, STEP_APPLYING };
 /* The batch under way. */
 struct mongo_batch {
     enum mongo_step step;
-    struct mongo_log log;
+    struct mongo_log log, longer;    /* its updates; those of longer documents, which may be applied later */
+    bool rolls_up;                   /* it is done only when the longer documents have it, too */
+    struct mongo_unrolled *fine;     /* periods of its fine documents; `number` is not used */
+    size_t fine_count, fine_capacity;
     bson_t *commit_filter, *commit_update; /* kept for a retry */
     struct range *ranges;
     size_t range_count;
@@ -145,6 +159,29 @@ struct mongo_batch {
     bool fills;               /* batches have counts alone: mongo/job/splice.h */
     struct backfill_entry moved[BACKFILL_ENTRIES_MAX]; /* entries of the books that it moves */
     size_t moved_count;
+};
+
+/* Sums of a report by series and bucket of the shortest longer document. */
+struct mongo_sums {
+    struct cells cells;
+    struct index index; /* numbers of `cells`, from 1 */
+};
+
+/* What the longer documents lack of the slot's batches: mongo/writer/longer.h. */
+struct mongo_longer {
+    struct mongo_sums *fresh; /* by report: of the batch under way */
+    struct mongo_sums *sums;  /* by report: of committed batches that no roll-up has */
+    int64_t rolled, stored;   /* the last batch that all longer documents have; the same as of the seat */
+    int64_t since_ms;         /* when the first of `sums` came, by the monotonic clock */
+    struct mongo_unrolled *unrolled; /* of the seat, as of the last commit */
+    size_t unrolled_count, unrolled_capacity;
+    size_t log_count, log_bytes; /* the logs of `sums` */
+    /* the roll-up under way: of the batches after `rolled`, up to `to`; 0: none */
+    int64_t to, begun_ms;
+    struct mongo_log *pieces;
+    size_t piece_count, piece_capacity, piece_updates, sent;
+    bool from_logs;           /* a roll-up failed in part: the next one reads the logs */
+    int64_t begun_batch_ms, busy_ms; /* when the last batch began, monotonic, and how long it took */
 };
 
 /* A report that takes another one's place for a range of times: mongo/job/splice.h. */
@@ -200,8 +237,22 @@ struct mongo_worker {
     size_t expire_clean; /* reports in a row with nothing to delete; all: expiry is complete */
 };
 
+/* From a time up to another. */
+struct mongo_stretch {
+    int64_t from_ms, to_ms;
+};
+
+/* What longer documents lack: mongo/doc/unrolled.h. */
+struct mongo_unrolled_seen {
+    bool is_read;
+    int64_t read_ms; /* monotonic */
+    struct mongo_stretch *list;
+    size_t count, capacity;
+};
+
 /* The time buckets of one document. */
 struct mongo_reader {
+    struct mongo_unrolled_seen unrolled;
     int64_t *rows; /* MONGO_ROWS_MAX × columns */
     uint8_t *row_is_there;
     struct sketch_work sketches; /* of one time bucket */
@@ -238,6 +289,7 @@ struct mongo_store {
 
     struct mongo_writer writer;
     struct mongo_batch batch;
+    struct mongo_longer longer;
     struct mongo_splicing splicing;
     struct mongo_making making;
     struct mongo_crowd crowd;

@@ -143,15 +143,21 @@ const char *mongo_time(enum span span, int64_t ms, char buf[MONGO_TIME_BYTES])
 
 bool mongo_parse_time(enum span span, const char *text, int64_t *ms)
 {
+    static const int least[] = {0, 1, 1, 0, 0, 0};
+    int part[COUNT_OF(least)] = {0, 1, 1}; /* year, month, day, hour, minute, second */
     char again[MONGO_TIME_BYTES];
-    bool is_month = strlen(text) == 6;
-    long date = is_month || strlen(text) == 8 ? strtol(text, NULL, 10) : 0;
-    int days = (int)(is_month ? date * 100 + 1 : date);
-    int year = days / 10000, month = days / 100 % 100, day = days % 100;
-    if (date <= 0 || month < 1 || month > 12 || day < 1 || day > civil_month_days(year, month))
+    if (strlen(text) != (size_t)levels[span].digits ||
+        sscanf(text, "%4d%2d%2d%2d%2d%2d", &part[0], &part[1], &part[2], &part[3], &part[4], &part[5]) < 1)
         return false;
-    *ms = civil_days(year, month, day) * DAY_MS;
-    return strcmp(mongo_time(span, *ms, again), text) == 0;
+    for (size_t i = 0; i < COUNT_OF(least); i++) {
+        if (part[i] < least[i])
+            return false;
+    }
+    if (part[1] > 12 || part[2] > civil_month_days(part[0], part[1]) || part[3] > 23 || part[4] > 59)
+        return false;
+    *ms = civil_days(part[0], part[1], part[2]) * DAY_MS + part[3] * HOUR_MS + part[4] * MINUTE_MS +
+          part[5] * SECOND_MS;
+    return strcmp(mongo_time(span, *ms, again), text) == 0; /* only digits */
 }
 
 const char *mongo_member(enum span span)

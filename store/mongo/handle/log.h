@@ -27,7 +27,7 @@
 #include <bson/bson.h>
 
 #define MONGO_LOG_LEVEL      1
-#define MONGO_LOG_PART_BYTES ((size_t)8 << 20) /* of one document of `batches` */
+#define MONGO_LOG_PART_BYTES ((size_t)7 << 20) /* a document of `batches` has a part of two logs */
 
 struct mongo_log {
     void *packer; /* compressor, while the log is written */

@@ -1,6 +1,7 @@
 #include "store/mongo/job/lease.h"
 
 #include "base/clock.h"
+#include "store/mongo/doc/unrolled.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/send/recover.h"
 #include "store/mongo/wire/command.h"
@@ -12,7 +13,7 @@
 
 #define LEASE_MS      120000 /* longer than one request of updates may take */
 #define LEASE_KEEP_MS 10000
-#define OPEN_WAIT_MS  90000 /* a batch is applied sooner, or recovered after its writer's lease */
+#define OPEN_WAIT_MS  180000 /* a batch is applied and rolled up sooner, or recovered after its writer's lease */
 #define OPEN_LOOK_MS  50
 
 struct mongo_job mongo_job_of(struct mongo_store *m, const struct store_roll *what, size_t report,
@@ -130,15 +131,48 @@ bool mongo_job_give(struct mongo_job *job, bool good)
 
 /* ---- open batches */
 
-static size_t still_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS], size_t count)
+/* What a job waits for: by slot, the last batch of which longer documents have nothing yet, and open batches. */
+struct awaited {
+    struct mongo_open open[MONGO_SLOTS];
+    size_t count;
+    int64_t unrolled[MONGO_SLOTS]; /* 0: none */
+};
+
+static void begin_wait(struct awaited *a, const bson_t *ledger)
+{
+    bson_t seat;
+    a->count = mongo_all_open(ledger, a->open);
+    for (int i = 0; i < MONGO_SLOTS; i++)
+        a->unrolled[i] = mongo_seat_of(ledger, mongo_slots[i], &seat) ? mongo_last_unrolled(&seat) : 0;
+}
+
+/* Forgets what is done by now. */
+static void look_again(struct awaited *a, const bson_t *ledger)
 {
     size_t still = 0;
-    for (size_t i = 0; i < count; i++) {
+    bson_t seat;
+    for (size_t i = 0; i < a->count; i++) {
         struct mongo_open now;
-        if (mongo_open_of(ledger, open[i].slot, &now) && now.seq == open[i].seq && now.inc == open[i].inc)
-            open[still++] = open[i];
+        if (mongo_open_of(ledger, a->open[i].slot, &now) && now.seq == a->open[i].seq &&
+            now.inc == a->open[i].inc)
+            a->open[still++] = a->open[i];
     }
-    return still;
+    a->count = still;
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        if (a->unrolled[i] > 0 &&
+            (!mongo_seat_of(ledger, mongo_slots[i], &seat) || mongo_number_at(&seat, "rolled", 0) >= a->unrolled[i]))
+            a->unrolled[i] = 0;
+    }
+}
+
+/* The slot of something that is awaited; NULL: nothing is. */
+static const char *awaited_of(const struct awaited *a)
+{
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        if (a->unrolled[i] > 0)
+            return mongo_slots[i];
+    }
+    return a->count > 0 ? a->open[0].slot : NULL;
 }
 
 bool mongo_job_wait_for_open(struct mongo_job *job)
@@ -146,22 +180,22 @@ bool mongo_job_wait_for_open(struct mongo_job *job)
     struct mongo_store *m = job->m;
     struct err *e = job->e;
     int64_t until_ms = clock_mono_ms(m->store.clock) + OPEN_WAIT_MS;
-    struct mongo_open open[MONGO_SLOTS];
+    struct awaited a;
     bson_t ledger;
     bool good = mongo_read_ledger(m, &ledger, e);
-    size_t count = mongo_all_open(&ledger, open);
+    begin_wait(&a, &ledger);
     bson_destroy(&ledger);
-    while (good && count > 0) {
+    while (good && awaited_of(&a) != NULL) {
         if (!mongo_job_keep(job))
             return false;
         if (clock_mono_ms(m->store.clock) > until_ms)
             return err_set_retryable(
                 e, EX_TEMPFAIL,
                 "%s: a batch of writer %s has been under way for long: check that this writer still runs",
-                mongo_client_name(m->client), open[0].slot);
+                mongo_client_name(m->client), awaited_of(&a));
         nanosleep(&(struct timespec){.tv_nsec = OPEN_LOOK_MS * 1000000L}, NULL);
         good = mongo_read_ledger(m, &ledger, e) && mongo_recover_abandoned(m, &ledger, false, e);
-        count = still_open(&ledger, open, count);
+        look_again(&a, &ledger);
         bson_destroy(&ledger);
     }
     return good;

@@ -186,6 +186,9 @@ bool mongo_check_applied(struct mongo_client *client, const struct mongo_open *o
     int64_t seq;
     if (of->prev < 0 || applied == of->seq)
         return true;
+    if (of->is_roll_up && applied > of->prev && applied < of->seq)
+        return err_set_retryable(e, EX_TEMPFAIL, "%s: others roll up the batches of slot %s from their logs",
+                                 mongo_client_name(client), of->slot);
     bool good = last_number(client, of->slot, &seq, e);
     /* Others may have finished the batch, and applied later ones. */
     if (!good || (applied > of->seq && applied <= seq))

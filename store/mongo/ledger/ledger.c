@@ -20,6 +20,13 @@ int64_t mongo_seq_of(const bson_t *ledger, const char *slot)
     return mongo_slot_at(ledger, slot, "seq", 0);
 }
 
+bool mongo_seat_of(const bson_t *ledger, const char *slot, bson_t *seat)
+{
+    char path[64];
+    snprintf(path, sizeof path, "writers.%.*s.seat", MONGO_SLOT_BYTES, slot);
+    return mongo_find_document(ledger, path, seat);
+}
+
 bool mongo_read_home(struct mongo_store *m, bson_t *ledger, struct err *e)
 {
     bool is_writer = m->writer.identity[0] != '\0';

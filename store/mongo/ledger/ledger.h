@@ -28,6 +28,8 @@ bool mongo_read_picture(struct mongo_store *m, bson_t *ledger, struct err *e) MU
 int64_t mongo_slot_at(const bson_t *ledger, const char *slot, const char *name, int64_t otherwise);
 /* The number of a slot's last batch. The ledger was read by any of these but mongo_read_home(). */
 int64_t mongo_seq_of(const bson_t *ledger, const char *slot);
+/* The seat of a slot, without its positions; false: none. The same readings. */
+bool mongo_seat_of(const bson_t *ledger, const char *slot, bson_t *seat);
 /* The open batch of a slot; false: none. */
 bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o);
 /* The open batches of all slots; returns their count. */

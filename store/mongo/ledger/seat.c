@@ -54,6 +54,8 @@ bool mongo_seat_open(const bson_t *seat, const char *slot, struct mongo_open *o)
     o->inc = mongo_number_at(seat, "open.inc", -1);
     o->prev = mongo_number_at(seat, "open.prev", o->seq - 1); /* older versions write no `prev` */
     o->bytes = mongo_number_at(seat, "open.bytes", -1);
+    o->rolls_up = mongo_number_at(seat, "open.rolls_up", 0) != 0;
+    o->is_roll_up = false;
     return o->seq >= 0;
 }
 

@@ -5,10 +5,13 @@
  *              gap: { after: 17, before: 1767225600001 },
  *              open: { seq: 1767225600042, prev: 1767225600041, inc: 1767225600000, bytes: 4711,
  *                      ranges: [{ partition: "access:0", from: 10, to: 20 }] },
+ *              rolled: 1767225600040, unrolled: { "20260105": 1767225600042 },
  *              partitions: { "access:0": { fence: 3, held: 3, next: 20, witnesses: … } } }
  *
  * Home    : the ledger itself has the batches of `backfill`, `forget` and `splice`, and those of format 4.
  *           The number of a slot is the higher one of both places, and at most one of both has an open batch.
+ * Rolled  : longer documents have the slot's batches up to `rolled`. `unrolled` names periods of which they lack
+ *           later ones, and the last of these: mongo/writer/longer.h.
  * Position: of the ledger and the seats that `from` names, the one with the highest `held` has it.
  */
 #pragma once

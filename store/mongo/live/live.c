@@ -7,6 +7,7 @@
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/series.h"
 #include "store/mongo/doc/top.h"
+#include "store/mongo/doc/unrolled.h"
 #include "store/mongo/live/applied.h"
 #include "store/mongo/live/groups.h"
 #include "store/mongo/live/hints.h"
@@ -313,6 +314,28 @@ static void tell(struct live *l, top_fn *fn, void *context, struct top_total *to
         total->columns[0] = value_add(total->columns[0], l->sums[g]);
 }
 
+/* The shortest documents that hold the period: longer ones may lack batches (mongo/doc/unrolled.h). */
+static const struct mongo_kind *kind_of(const struct report *r, enum span span)
+{
+    size_t count;
+    const struct mongo_kind *kind = mongo_kinds(r, &count);
+    while (kind->span < span)
+        kind++;
+    return kind;
+}
+
+/* Do the documents of a longer period lack batches? */
+static bool is_lacking(struct mongo_store *m, const struct store_top *what, bool *lacks, struct err *e)
+{
+    size_t count;
+    *lacks = false;
+    if (kind_of(&m->reports[what->report], what->span) == mongo_kinds(&m->reports[what->report], &count))
+        return true;
+    const struct mongo_unrolled_seen *seen = mongo_see_unrolled(m, e);
+    *lacks = seen != NULL && mongo_is_unrolled(seen, what->from_ms, what->to_ms);
+    return seen != NULL;
+}
+
 static bool rank_open(struct mongo_store *m, const struct store_top *what, top_fn *fn, void *context,
                       struct top_total *total, struct scan_stats *stats, bool *found, struct err *e)
 {
@@ -320,7 +343,7 @@ static bool rank_open(struct mongo_store *m, const struct store_top *what, top_f
     struct live *l = xcalloc(1, sizeof *l);
     char path[MONGO_PATH_BYTES];
     *l = (struct live){.m = m, .what = what, .stats = stats};
-    l->kind = mongo_kind_for(r, what->span);
+    l->kind = kind_of(r, what->span);
     mongo_collection(m, what->report, MONGO_TOP, l->top);
     mongo_collection(m, what->report, span_name(l->kind->span), l->documents);
     snprintf(l->sums_path, sizeof l->sums_path, "open.sums.%s", r->measures[what->measure].name);
@@ -350,8 +373,10 @@ bool mongo_live_top(struct store *st, const struct store_top *what, top_fn *fn, 
                     struct top_total *total, struct scan_stats *stats, bool *found, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
+    bool lacks = false;
     *found = false;
-    if (is_rankable(m, what) && !rank_open(m, what, fn, context, total, stats, found, e))
+    if (is_rankable(m, what) && (!is_lacking(m, what, &lacks, e) ||
+                                 (!lacks && !rank_open(m, what, fn, context, total, stats, found, e))))
         return false;
     if (*found)
         return true;

@@ -2,12 +2,16 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/mongo/doc/unrolled.h"
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
+#include "store/mongo/ledger/seat.h"
 #include "store/mongo/ledger/slots.h"
 #include "store/mongo/send/batches.h"
+#include "store/mongo/send/replay.h"
 #include "store/mongo/send/send.h"
 #include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
 
 #include <stdio.h>
 
@@ -52,6 +56,18 @@ bool mongo_done(struct mongo_store *m, const struct mongo_open *o, struct err *e
     return mongo_change(m->client, MONGO_LEDGER, &query, update, false, NULL, e);
 }
 
+/* If longer documents must have the batch before it is done, they get it, and those before it, from the logs. */
+static bool roll_up(struct mongo_store *m, const struct mongo_open *o, struct err *e)
+{
+    bson_t seat;
+    if (!o->rolls_up)
+        return true;
+    bool good = mongo_confirm(m->client, o->slot, &seat, e) &&
+                mongo_replay(m, o->slot, mongo_number_at(&seat, "rolled", o->prev), o->seq, e);
+    bson_destroy(&seat);
+    return good;
+}
+
 bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err *e)
 {
     char id[MONGO_BATCH_BYTES];
@@ -66,7 +82,7 @@ bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err
     if (good && is_whole)
         good = (mongo_log_check(text_slice(&packed), e) ||
                 err_prefix(e, "%s: %s \"%s\"", mongo_client_name(m->client), MONGO_BATCHES, id)) &&
-               mongo_send(m, o, text_slice(&packed), e) && mongo_done(m, o, e);
+               mongo_send(m, o, text_slice(&packed), e) && roll_up(m, o, e) && mongo_done(m, o, e);
     else if (good) /* another may have recovered it, and deleted the log */
         good = mongo_read_open(m, o, &now, e) &&
                (now.seq != o->seq || err_set(e, EX_DATAERR,
@@ -77,21 +93,31 @@ bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err
     return good;
 }
 
-/* Nobody else may come for these batches. One that cannot be recovered stops only the next writer of its
- * slot, and writers that claim its partitions. */
+/* Finishes the open batch of a slot, and makes longer documents whole. */
+static bool finish_slot(struct mongo_store *m, const bson_t *ledger, const char *slot, struct err *e)
+{
+    struct mongo_open open;
+    bson_t seat = BSON_INITIALIZER;
+    (void)mongo_seat_of(ledger, slot, &seat);
+    const bool is_open = mongo_open_of(ledger, slot, &open);
+    if ((!is_open && mongo_last_unrolled(&seat) == 0) || strcmp(slot, m->writer.slot) == 0 ||
+        mongo_slot_lives(ledger, slot, clock_wall_ms(m->store.clock)))
+        return true;
+    return (!is_open || mongo_recover(m, &open, e)) &&
+           mongo_catch_up(m, slot, &seat, mongo_seq_of(ledger, slot), e);
+}
+
+/* Nobody else may come for these slots. One that cannot be finished stops only its next writer, and writers that
+ * claim its partitions. */
 bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool goes_on, struct err *e)
 {
-    struct mongo_open open[MONGO_SLOTS];
-    int64_t now_ms = clock_wall_ms(m->store.clock);
-    size_t count = mongo_all_open(ledger, open);
-    for (size_t i = 0; i < count; i++) {
+    for (int i = 0; i < MONGO_SLOTS; i++) {
         char error[LOG_QUOTE_BYTES];
-        if (strcmp(open[i].slot, m->writer.slot) == 0 || mongo_slot_lives(ledger, open[i].slot, now_ms) ||
-            mongo_recover(m, &open[i], e))
+        if (finish_slot(m, ledger, mongo_slots[i], e))
             continue;
         if (!goes_on || e->retryable)
             return false;
-        log_limited(LOG_LEVEL_WARN, "batch_left_open", "writer=%s error=%s", open[i].slot,
+        log_limited(LOG_LEVEL_WARN, "batch_left_open", "writer=%s error=%s", mongo_slots[i],
                     log_quote(e->text, error));
     }
     return true;

@@ -15,6 +15,7 @@
 #include "store/mongo/writer/commit.h"
 #include "store/mongo/writer/crowd.h"
 #include "store/mongo/writer/enough.h"
+#include "store/mongo/writer/longer.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/past.h"
 #include "store/mongo/writer/recall.h"
@@ -41,6 +42,13 @@ static struct mongo_open own_open(const struct mongo_store *m, int64_t seq)
     return o;
 }
 
+/* The first batch whose log may be needed: it is not done, or longer documents lack it. */
+static int64_t first_kept(const struct mongo_store *m)
+{
+    const int64_t first = m->writer.is_done ? m->writer.committed + 1 : m->writer.committed;
+    return first <= m->longer.stored ? first : m->longer.stored + 1;
+}
+
 /* Deletes our slot's logs of batches that are done. A backup needs the logs of batches committed since it
  * began. All batches here were committed before the ledger is asked whether a backup has begun. */
 static bool delete_logs(struct mongo_store *m, struct err *e)
@@ -50,8 +58,7 @@ static bool delete_logs(struct mongo_store *m, struct err *e)
         return false;
     if (holds)
         return true; /* they are deleted with later ones */
-    const struct mongo_open last =
-        own_open(m, m->writer.is_done ? m->writer.committed + 1 : m->writer.committed);
+    const struct mongo_open last = own_open(m, first_kept(m));
     return mongo_delete_logs(m, &last, e);
 }
 
@@ -92,13 +99,25 @@ static bool claim(struct mongo_store *m, const struct batch *batch, struct err *
     return true;
 }
 
+/* Ends the last batch, and says how far longer documents are. */
 static bool end_last(struct mongo_store *m, struct err *e)
 {
     const struct mongo_open o = own_open(m, m->writer.committed);
-    if (!mongo_done(m, &o, e))
+    if (m->writer.is_home && !m->writer.is_done && !mongo_done(m, &o, e))
         return false;
-    m->writer.is_done = true;
+    m->writer.is_done |= m->writer.is_home;
+    if (!mongo_tell_rolled(m, e))
+        return false;
+    failpoint(FAILPOINT_MONGO_DONE);
     return true;
+}
+
+/* The next commit would say it, too. But readers, and who reads documents of months, should not wait for that. */
+static bool must_tell(const struct mongo_store *m, bool is_quiet)
+{
+    const struct mongo_longer *l = &m->longer;
+    return is_quiet ? !m->writer.is_done || l->stored < l->rolled
+                    : l->rolled == m->writer.committed && l->unrolled_count > 0;
 }
 
 /* A batch that backfills, takes out, or fills in, is committed in the ledger itself, others in the seat. The
@@ -123,11 +142,12 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
     const int64_t now_ms = clock_wall_ms(m->store.clock);
     m->writer.at_ms = now_ms > m->writer.at_ms ? now_ms : m->writer.at_ms + 1;
     if (m->batch.taken != NULL)
-        mongo_write_opposites(m, batch, &m->batch.log);
+        mongo_write_opposites(m, batch);
     else if (m->batch.fills)
-        mongo_write_counts(m, batch, &m->batch.log);
+        mongo_write_counts(m, batch);
     else
-        mongo_write_updates(m, batch, &m->batch.log);
+        mongo_write_updates(m, batch);
+    m->batch.rolls_up |= m->writer.is_home; /* its commit says nothing of longer documents */
     m->batch.ranges = xrealloc(m->batch.ranges, (batch->range_count + 1) * sizeof *m->batch.ranges);
     if (batch->range_count > 0)
         memcpy(m->batch.ranges, batch->ranges, batch->range_count * sizeof *m->batch.ranges);
@@ -153,12 +173,12 @@ static bool begin(struct mongo_store *m, const struct batch *batch, struct err *
         mongo_forget_partitions(m);
     if (!mongo_need_slot(m, e) || !claim(m, batch, e) || !choose_place(m, batch, e) ||
         !mongo_raw_store(m, batch, e) || (m->batch.step != STEP_LOGGING && !prepare(m, batch, e)) ||
-        (m->writer.batches_to_ask > 0 && !mongo_check_torn(m, text_slice(&m->batch.log.packed), e)) ||
-        (m->batch.taken != NULL && !mongo_check_enough(m, text_slice(&m->batch.log.packed), e)) ||
+        (m->writer.batches_to_ask > 0 && !mongo_check_torn(m, e)) ||
+        (m->batch.taken != NULL && !mongo_check_enough(m, e)) ||
         (takes_rest(m, batch) && !mongo_void_past(m, mongo_own_partition(m, &batch->ranges[0]), e)))
         return false;
     const struct mongo_open o = own_open(m, m->writer.number);
-    if (!mongo_insert_log(m, &o, text_slice(&m->batch.log.packed), e))
+    if (!mongo_insert_log(m, &o, text_slice(&m->batch.log.packed), text_slice(&m->batch.longer.packed), e))
         return false;
     failpoint(FAILPOINT_MONGO_LOGGED);
     mongo_prepare_commit(m, m->writer.number);
@@ -187,6 +207,7 @@ static void note_committed(struct mongo_store *m)
     else
         m->writer.seat_seq = m->writer.committed;
     m->writer.is_done = false;
+    mongo_longer_commit(m);
     if (m->batch.backfills) {
         mongo_note_behind(m);
         return;
@@ -228,13 +249,15 @@ static bool go_on(struct mongo_store *m, struct err *e)
         failpoint(FAILPOINT_MONGO_COMMITTED);
     }
     const struct mongo_open o = own_open(m, m->writer.number);
-    if (!mongo_send(m, &o, text_slice(&m->batch.log.packed), e))
+    if (!mongo_send(m, &o, text_slice(&m->batch.log.packed), e) ||
+        (m->batch.rolls_up && !mongo_roll_up(m, true, e)))
         return false;
     failpoint(FAILPOINT_MONGO_APPLIED);
     m->batch.step = STEP_NONE;
     m->store.prealloc = m->making.figures;
     mongo_raw_note(m);
     m->writer.applied_at_ms = clock_mono_ms(m->store.clock);
+    m->longer.busy_ms = m->writer.applied_at_ms - m->longer.begun_batch_ms;
     mongo_note_stored(m);
     return true;
 }
@@ -249,6 +272,7 @@ bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
     bool is_known = is_under_way(m, batch);
+    m->longer.begun_batch_ms = clock_mono_ms(m->store.clock);
     /* The batch is dropped with its number. One that backfills is made anew, from the books as they are. */
     if (m->batch.step == STEP_LOGGING && (!is_known || batch->backfills))
         drop_batch(m);
@@ -276,15 +300,11 @@ bool mongo_housekeep(struct store *st, bool all, struct err *e)
     if (!mongo_keep_slot(m, e) || ((all || m->writer.kept_ms != kept_ms) && !mongo_settle_claims(m, e)) ||
         !mongo_retire(m, all, e) || !mongo_condense(m, all, e))
         return false;
-    if (!m->writer.is_done && (all || is_idle)) {
-        if (!end_last(m, e))
-            return false;
-        failpoint(FAILPOINT_MONGO_DONE);
-    } else if (m->writer.committed - m->writer.logs_deleted < LOGS_KEPT) {
+    if (!mongo_roll_up(m, all || is_idle, e) || (must_tell(m, all || is_idle) && !end_last(m, e)))
+        return false;
+    const int64_t first = first_kept(m);
+    if (first == m->writer.logs_deleted || (!all && !is_idle && first - m->writer.logs_deleted < LOGS_KEPT))
         return true;
-    }
-    if (m->writer.logs_deleted == m->writer.committed + m->writer.is_done)
-        return true;
-    m->writer.logs_deleted = m->writer.committed + m->writer.is_done;
+    m->writer.logs_deleted = first;
     return delete_logs(m, e);
 }

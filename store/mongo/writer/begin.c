@@ -104,7 +104,8 @@ static bool raise_format(struct mongo_store *m, struct err *e)
     bool good = mongo_check_alone(m, e) && mongo_end_backups(m, e) &&
                 mongo_read_seats(m->client, false, &seats, e) && mongo_read_home(m, &ledger, e);
     if (good && mongo_number_at(&ledger, "v", 1) < MONGO_FORMAT)
-        good = delete_seats(m, &seats, e) && write_format(m, &ledger, e);
+        good = (mongo_number_at(&ledger, "v", 1) >= MONGO_SEATS_FORMAT || delete_seats(m, &seats, e)) &&
+               write_format(m, &ledger, e);
     mongo_seats_fini(&seats);
     bson_destroy(&ledger);
     return good;

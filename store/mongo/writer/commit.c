@@ -9,6 +9,7 @@
 #include "store/mongo/ledger/seat.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
+#include "store/mongo/writer/longer.h"
 #include "store/mongo/writer/member.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/past.h"
@@ -101,6 +102,8 @@ static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
     BSON_APPEND_INT64(&open, "prev", m->writer.committed);
     BSON_APPEND_INT64(&open, "inc", m->writer.inc);
     BSON_APPEND_INT64(&open, "bytes", (int64_t)m->batch.log.packed.len);
+    if (m->batch.rolls_up)
+        BSON_APPEND_BOOL(&open, "rolls_up", true);
     BSON_APPEND_ARRAY_BEGIN(&open, "ranges", &ranges);
     for (size_t i = 0; i < m->batch.range_count; i++) {
         const struct range *r = &m->batch.ranges[i];
@@ -152,6 +155,8 @@ void mongo_prepare_commit(struct mongo_store *m, int64_t seq)
             add_range(m, &m->batch.ranges[i], query, &set);
     }
     add_open(m, seq, &set);
+    if (!m->writer.is_home)
+        mongo_longer_add_commit(m, seq, &set, &unset);
     m->batch.commit_update = bson_new();
     BSON_APPEND_DOCUMENT(m->batch.commit_update, "$set", &set);
     if (m->writer.is_home)

@@ -151,21 +151,26 @@ static int64_t find_may_be_gone(const struct mongo_store *m)
     return until_ms;
 }
 
-bool mongo_check_enough(struct mongo_store *m, struct slice packed, struct err *e)
+static bool add_updates(struct enough *n, struct slice packed)
 {
-    struct enough n = {.m = m, .may_be_gone_ms = find_may_be_gone(m), .e = e, .good = true};
     struct mongo_log_reader log;
     struct slice raw;
     bson_t update;
     bool good;
     mongo_log_open(&log, packed);
-    while ((good = mongo_log_next(&log, &raw, e)) && raw.len > 0) {
+    while ((good = mongo_log_next(&log, &raw, n->e)) && raw.len > 0) {
         ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len)); /* our own log is valid */
-        if (!(good = add_update(&n, &update)))
+        if (!(good = add_update(n, &update)))
             break;
     }
     mongo_log_close(&log);
-    if (good)
+    return good;
+}
+
+bool mongo_check_enough(struct mongo_store *m, struct err *e)
+{
+    struct enough n = {.m = m, .may_be_gone_ms = find_may_be_gone(m), .e = e, .good = true};
+    if (add_updates(&n, text_slice(&m->batch.log.packed)) && add_updates(&n, text_slice(&m->batch.longer.packed)))
         return read_page(&n);
     for (size_t i = 0; i < n.count; i++)
         bson_destroy(n.updates[i]);

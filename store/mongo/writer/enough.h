@@ -5,6 +5,6 @@
 
 #include "store/mongo/handle/handle.h"
 
-/* `packed`: the log of mongo_write_opposites(). EX_DATAERR: a document is missing, or has fewer events, or a
+/* Asks for the logs of mongo_write_opposites(). EX_DATAERR: a document is missing, or has fewer events, or a
  * sum that has reached the end of int64. The documents of expired buckets may be missing. */
-bool mongo_check_enough(struct mongo_store *m, struct slice packed, struct err *e) MUST_CHECK;
+bool mongo_check_enough(struct mongo_store *m, struct err *e) MUST_CHECK;

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "store/mongo/doc/unrolled.h"
 #include "store/mongo/ledger/copies.h"
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
@@ -10,10 +11,12 @@
 #include "store/mongo/ledger/seat.h"
 #include "store/mongo/ledger/slots.h"
 #include "store/mongo/send/recover.h"
+#include "store/mongo/send/replay.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/begin.h"
 #include "store/mongo/writer/crowd.h"
+#include "store/mongo/writer/longer.h"
 #include "store/mongo/writer/position.h"
 #include "store/mongo/writer/torn.h"
 
@@ -169,6 +172,17 @@ static bool finish_open(struct mongo_store *m, const bson_t *home, const bson_t 
     return good;
 }
 
+/* Makes longer documents whole, and begins with that. */
+static bool take_longer(struct mongo_store *m, const bson_t *seat, struct err *e)
+{
+    const int64_t committed = m->writer.committed;
+    const bool lacks = mongo_last_unrolled(seat) > 0;
+    if (!mongo_catch_up(m, m->writer.slot, seat, committed, e))
+        return false;
+    mongo_longer_take(m, lacks ? committed : mongo_number_at(seat, "rolled", committed));
+    return true;
+}
+
 /* Makes a slot of the ledger usable that this writer has taken and been let into. */
 static bool move_in(struct mongo_store *m, const bson_t *ledger, bool *taken, struct err *e)
 {
@@ -176,7 +190,7 @@ static bool move_in(struct mongo_store *m, const bson_t *ledger, bool *taken, st
     bool good = take_seat(m, ledger, taken, &seat, e);
     if (good && *taken) {
         note_slot(m, ledger, &seat);
-        good = finish_open(m, ledger, &seat, e);
+        good = finish_open(m, ledger, &seat, e) && take_longer(m, &seat, e);
     }
     bson_destroy(&seat);
     return good;
@@ -255,17 +269,29 @@ bool mongo_keep_slot(struct mongo_store *m, struct err *e)
     return good;
 }
 
+/* The name of a slot of which longer documents lack batches; NULL: none. */
+static const char *find_unrolled(const bson_t *ledger)
+{
+    bson_t seat;
+    for (int i = 0; i < MONGO_SLOTS; i++) {
+        if (mongo_seat_of(ledger, mongo_slots[i], &seat) && mongo_last_unrolled(&seat) > 0)
+            return mongo_slots[i];
+    }
+    return NULL;
+}
+
 bool mongo_hold(struct store *st, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
     struct mongo_open open[MONGO_SLOTS];
     bson_t ledger;
     bool good = mongo_read_ledger(m, &ledger, e);
-    if (good && mongo_all_open(&ledger, open) > 0)
+    const char *slot = good && mongo_all_open(&ledger, open) > 0 ? open[0].slot : find_unrolled(&ledger);
+    if (good && slot != NULL)
         good = err_set_retryable(e, EX_TEMPFAIL,
                                  "%s: a batch of writer %s is under way: stop the writers first; if one was "
                                  "killed, start it once more to finish its batch",
-                                 mongo_client_name(m->client), open[0].slot);
+                                 mongo_client_name(m->client), slot);
     bson_destroy(&ledger);
     return good;
 }

@@ -139,8 +139,8 @@ bool mongo_take_check(struct store *st, const struct batch *batch, const bool *r
     m->batch.taken = reports;
     bool good = mongo_resolve(m, batch, e);
     if (good) {
-        mongo_write_opposites(m, batch, &m->batch.log);
-        good = mongo_check_enough(m, text_slice(&m->batch.log.packed), e);
+        mongo_write_opposites(m, batch);
+        good = mongo_check_enough(m, e);
     }
     m->batch.taken = NULL;
     return good;

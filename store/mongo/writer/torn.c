@@ -158,7 +158,7 @@ static bool check_most(struct asking *a)
     return good;
 }
 
-bool mongo_check_torn(struct mongo_store *m, struct slice packed, struct err *e)
+bool mongo_check_torn(struct mongo_store *m, struct err *e)
 {
     struct asking *a = xcalloc(1, sizeof *a);
     bson_t ledger;
@@ -168,7 +168,8 @@ bool mongo_check_torn(struct mongo_store *m, struct slice packed, struct err *e)
     if (good) {
         for (int i = 0; i < MONGO_SLOTS; i++)
             read_numbers(&ledger, i, &a->slots[i]);
-        good = ask_all(a, packed) && check_most(a);
+        good = ask_all(a, text_slice(&m->batch.log.packed)) && ask_all(a, text_slice(&m->batch.longer.packed)) &&
+               check_most(a);
     }
     bson_destroy(&ledger);
     free(a);

@@ -1,4 +1,5 @@
-/* Turns a batch into updates: one for each document that it changes, in the order of their collections. */
+/* Turns a batch into updates: one for each document that it changes, in the order of their collections. Those of
+ * longer documents have a log of their own, and are written once more when many batches are rolled up. */
 #include "store/mongo/writer/update.h"
 
 #include "base/check.h"
@@ -9,6 +10,7 @@
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/series.h"
 #include "store/mongo/doc/version_stamps.h"
+#include "store/mongo/writer/longer.h"
 #include "store/mongo/writer/prealloc.h"
 #include "store/mongo/writer/update_internal.h"
 #include "store/writer.h"
@@ -90,6 +92,25 @@ static void add_operator(bson_t *to, const char *name, bson_t *of)
     bson_destroy(of);
 }
 
+/* The log that the next update goes to. A roll-up has pieces: mongo/writer/longer.h. */
+static struct mongo_log *next_log(const struct update *u)
+{
+    struct mongo_longer *l = &u->m->longer;
+    if (!u->rolls_up)
+        return u->log;
+    if (l->piece_count == 0 || l->piece_updates == MONGO_ROLL_UP_UPDATES) {
+        const size_t before = l->piece_capacity;
+        if (l->piece_count > 0)
+            mongo_log_end(&l->pieces[l->piece_count - 1]);
+        l->pieces = xgrow(l->pieces, &l->piece_capacity, l->piece_count + 1, sizeof *l->pieces);
+        memset(l->pieces + before, 0, (l->piece_capacity - before) * sizeof *l->pieces);
+        mongo_log_begin(&l->pieces[l->piece_count++]);
+        l->piece_updates = 0;
+    }
+    l->piece_updates++;
+    return &l->pieces[l->piece_count - 1];
+}
+
 void mongo_end_update(struct update *u, const bson_t *filter, const bson_t *set)
 {
     const struct mongo_store *m = u->m;
@@ -101,9 +122,9 @@ void mongo_end_update(struct update *u, const bson_t *filter, const bson_t *set)
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &f);
     bson_concat(&f, filter);
     if (m->writer.fills_from > 0)
-        mongo_add_guard_of_copy(&f, applied, m->writer.fills_from, m->writer.committed + 1);
+        mongo_add_guard_of_copy(&f, applied, m->writer.fills_from, u->after + 1);
     else
-        mongo_add_guard(&f, applied, m->writer.committed + 1);
+        mongo_add_guard(&f, applied, u->after + 1);
     bson_append_document_end(&entry, &f);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &up);
     add_operator(&up, "$inc", &u->inc);
@@ -112,7 +133,7 @@ void mongo_end_update(struct update *u, const bson_t *filter, const bson_t *set)
     add_operator(&up, "$push", &u->push);
     add_operator(&up, "$unset", &u->unset);
     BSON_APPEND_DOCUMENT_BEGIN(&up, "$set", &s);
-    BSON_APPEND_INT64(&s, applied, m->writer.number);
+    BSON_APPEND_INT64(&s, applied, u->number);
     BSON_APPEND_DATE_TIME(&s, "modified", u->now_ms);
     if (set != NULL)
         bson_concat(&s, set);
@@ -121,7 +142,7 @@ void mongo_end_update(struct update *u, const bson_t *filter, const bson_t *set)
     BSON_APPEND_INT32(&on_insert, "v", MONGO_SCHEMA);
     bson_append_document_end(&up, &on_insert);
     bson_append_document_end(&entry, &up);
-    mongo_log_add(u->log, &entry);
+    mongo_log_add(next_log(u), &entry);
     bson_destroy(&entry);
 }
 
@@ -151,20 +172,33 @@ void mongo_end_document(struct update *u, uint32_t series, enum span span, int64
 
 /* ---- cells of one report, sorted by series and time */
 
+static void need_room(struct mongo_store *m, size_t count)
+{
+    ASSERT(count < UINT32_MAX);
+    if (count <= m->sorting.item_capacity)
+        return;
+    m->sorting.item_capacity = count;
+    m->sorting.items = xrealloc(m->sorting.items, count * sizeof *m->sorting.items);
+    m->sorting.scratch = xrealloc(m->sorting.scratch, count * sizeof *m->sorting.scratch);
+    m->sorting.cells = xrealloc(m->sorting.cells, count * sizeof *m->sorting.cells);
+    m->sorting.documents = xrealloc(m->sorting.documents, count * sizeof *m->sorting.documents);
+}
+
+static void sort_items(struct mongo_store *m, size_t count)
+{
+    if (count > 0 && radix_sort(m->sorting.items, m->sorting.scratch, count) == m->sorting.scratch) {
+        struct radix_item *swap = m->sorting.items;
+        m->sorting.items = m->sorting.scratch;
+        m->sorting.scratch = swap;
+    }
+}
+
 static size_t sort_cells(struct mongo_store *m, const struct batch *batch, size_t report)
 {
-    size_t count = 0;
+    size_t count = 0, n = 0;
     for (size_t p = 0; p < batch->part_count; p++)
         count += batch->parts[p]->reports[report].cells.count;
-    ASSERT(count < UINT32_MAX);
-    if (count > m->sorting.item_capacity) {
-        m->sorting.item_capacity = count;
-        m->sorting.items = xrealloc(m->sorting.items, count * sizeof *m->sorting.items);
-        m->sorting.scratch = xrealloc(m->sorting.scratch, count * sizeof *m->sorting.scratch);
-        m->sorting.cells = xrealloc(m->sorting.cells, count * sizeof *m->sorting.cells);
-        m->sorting.documents = xrealloc(m->sorting.documents, count * sizeof *m->sorting.documents);
-    }
-    size_t n = 0;
+    need_room(m, count);
     for (size_t p = 0; p < batch->part_count; p++) {
         const struct part *part = batch->parts[p];
         const struct cells *cells = &part->reports[report].cells;
@@ -175,30 +209,41 @@ static size_t sort_cells(struct mongo_store *m, const struct batch *batch, size_
             m->sorting.items[n] = (struct radix_item){(uint64_t)series << 32 | c->time, (uint32_t)n};
         }
     }
-    if (count > 0 && radix_sort(m->sorting.items, m->sorting.scratch, count) == m->sorting.scratch) {
-        struct radix_item *swap = m->sorting.items;
-        m->sorting.items = m->sorting.scratch;
-        m->sorting.scratch = swap;
-    }
+    sort_items(m, count);
     return count;
 }
 
-/* Merges a cell; or, if the batch takes events out, its opposite. */
-static void merge_cell(const struct mongo_store *m, size_t report, const struct cell *c, int64_t *columns)
+/* The same of the sums of a roll-up. */
+static size_t sort_sums(struct mongo_store *m, size_t report)
 {
-    const struct report *r = &m->reports[report];
+    const struct cells *cells = &m->longer.sums[report].cells;
+    need_room(m, cells->count);
+    for (size_t i = 0; i < cells->count; i++) {
+        struct cell *c = cells_at(cells, i);
+        m->sorting.cells[i] = c;
+        m->sorting.items[i] = (struct radix_item){(uint64_t)c->series << 32 | c->time, (uint32_t)i};
+    }
+    sort_items(m, cells->count);
+    return cells->count;
+}
+
+/* Merges a cell; or, if the batch takes events out, its opposite. Sums of a roll-up are opposites already. */
+static void merge_cell(const struct update *u, const struct cell *c, int64_t *columns)
+{
+    const struct report *r = &u->m->reports[u->report];
+    const bool takes = u->m->batch.taken != NULL && !u->rolls_up;
     int64_t opposite[REPORT_COLUMNS_MAX];
-    for (size_t i = 0; m->batch.taken != NULL && i < r->column_count; i++)
+    for (size_t i = 0; takes && i < r->column_count; i++)
         opposite[i] = c->value[i] == INT64_MIN ? INT64_MAX : -c->value[i];
-    report_merge(r, columns, m->batch.taken != NULL ? opposite : c->value);
+    report_merge(r, columns, takes ? opposite : c->value);
 }
 
 /* Merges the cells from *i on that have the same series and time. */
-static void merge_cells(const struct mongo_store *m, size_t report, size_t count, size_t *i, int64_t *columns)
+static void merge_cells(const struct update *u, size_t count, size_t *i, int64_t *columns)
 {
-    uint64_t key = m->sorting.items[*i].key;
-    for (; *i < count && m->sorting.items[*i].key == key; ++*i)
-        merge_cell(m, report, m->sorting.cells[m->sorting.items[*i].index], columns);
+    uint64_t key = u->m->sorting.items[*i].key;
+    for (; *i < count && u->m->sorting.items[*i].key == key; ++*i)
+        merge_cell(u, update_cell_at(u, *i), columns);
 }
 
 /* Writes one document, from the cells from `i` on. When a bucket ends, it is written unless it has expired,
@@ -217,7 +262,7 @@ static void write_document(struct update *u, const struct mongo_kind *k, size_t 
     mongo_begin_update(u);
     while (goes_on) {
         int64_t at_ms = update_ms_at(u, i);
-        merge_cells(m, u->report, count, &i, sums[k->finest]);
+        merge_cells(u, count, &i, sums[k->finest]);
         goes_on = i < count && update_series_at(u, i) == series && update_ms_at(u, i) < next_ms;
         for (enum span s = k->finest; s < k->span; s++) {
             if (goes_on && span_floor(s, update_ms_at(u, i)) == span_floor(s, at_ms))
@@ -268,7 +313,7 @@ static size_t sign_document(const struct update *u, const struct mongo_kind *k, 
         int64_t next_ms = span_next(k->finest, slot[0]);
         while (update_is_within(u, i, count, series, next_ms)) {
             t->last_ms = update_ms_at(u, i);
-            merge_cells(u->m, u->report, count, &i, slot + 1);
+            merge_cells(u, count, &i, slot + 1);
         }
         t->hits = value_add(t->hits, hits_of(u, slot + 1));
         buckets = XXH3_64bits_withSeed(slot, sizeof *slot, buckets);
@@ -287,6 +332,16 @@ static int64_t first_kept(const struct update *u, const struct mongo_kind *k)
     return longest == SPAN_MONTH ? 0 : u->m->more[u->report].watermarks.before_ms[longest];
 }
 
+/* Notes which longer documents lack the batch until a roll-up. Readers would look for its counts in a fine document
+ * meanwhile: one that has expired, or does so soon, cannot wait. */
+static void note_fine(const struct update *u, enum span span, int64_t start_ms, int64_t kept_ms)
+{
+    if (kept_ms > 0 && start_ms < span_next(span, span_next(span, kept_ms)))
+        u->m->batch.rolls_up = true;
+    else
+        mongo_longer_note(u->m, span, start_ms);
+}
+
 /* Writes documents that are sent together one behind the other (mongo/send/together.h): alike ones, beside
  * those that differ only in their values. Documents that may be new come last: if none is, nobody asks which
  * exist (mongo/send/chunk.h). */
@@ -299,6 +354,8 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
         uint64_t signature;
         int64_t start_ms = span_floor(k->span, update_ms_at(u, i));
         struct mongo_touch touch;
+        if (kind == 0)
+            note_fine(u, k->span, start_ms, kept_ms);
         if (k->span == SPAN_MONTH)
             note_written(&m->sorting.written[MONGO_YEARS], start_ms);
         size_t next = sign_document(u, k, i, cell_count, &signature, &touch);
@@ -306,7 +363,7 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
             i = next;
             continue;
         }
-        bool is_there = mongo_touch(m, u->report, kind, &touch);
+        bool is_there = u->leaves || mongo_touch(m, u->report, kind, &touch);
         m->sorting.documents[count++] =
             (struct radix_item){signature | (is_there ? 0 : MAYBE_NEW), (uint32_t)i};
         i = next;
@@ -315,7 +372,8 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
         count > 0 ? radix_sort(m->sorting.documents, m->sorting.scratch, count) : NULL;
     for (size_t i = 0; i < count; i++)
         write_document(u, k, sorted[i].index, cell_count);
-    mongo_write_ahead(m, u->report, kind, u->now_ms, u->log);
+    if (m->making.ahead_count > 0)
+        mongo_write_ahead(m, u->report, kind, u->now_ms, next_log(u));
 }
 
 /* Stamps the periods that must be rolled up again. */
@@ -335,25 +393,58 @@ static void write_stamps(struct update *u, size_t target)
     bson_destroy(&filter);
 }
 
-static void write_documents(struct update *u, size_t cell_count)
+/* Writes documents of the kinds from `first` up to `end`. */
+static void write_kinds(struct update *u, size_t first, size_t end, size_t cell_count)
 {
     size_t kind_count;
-    if (u->of_newest) {
-        mongo_write_sketches(u, cell_count);
-        return;
-    }
-    for (size_t t = 0; t < MONGO_TARGETS; t++)
-        u->m->sorting.written[t].count = 0;
-    mongo_write_tops(u, cell_count); /* first: readers of open periods rely on their sums */
     const struct mongo_kind *kinds = mongo_kinds(&u->m->reports[u->report], &kind_count);
-    for (size_t n = 0; n < kind_count; n++) {
+    for (size_t n = first; n < end && n < kind_count; n++) {
         char name[MONGO_NAME_BYTES];
         u->collection = mongo_collection(u->m, u->report, span_name(kinds[n].span), name);
         write_kind(u, &kinds[n], n, cell_count);
     }
-    mongo_write_sketches(u, cell_count);
+}
+
+static void write_longer(struct update *u, size_t cell_count)
+{
+    for (size_t t = 0; t < MONGO_TARGETS; t++)
+        u->m->sorting.written[t].count = 0;
+    write_kinds(u, 1, MONGO_KINDS_MAX, cell_count);
     for (size_t t = 0; t < MONGO_TARGETS; t++)
         write_stamps(u, t);
+}
+
+/* Adds the cells to the sums of a roll-up: a sum for each bucket of the shortest longer documents. */
+static void add_sums(const struct update *u, size_t cell_count)
+{
+    size_t kind_count;
+    const enum span finest = mongo_kinds(&u->m->reports[u->report], &kind_count)[1].finest;
+    for (size_t i = 0; i < cell_count;) {
+        int64_t columns[REPORT_COLUMNS_MAX] = {0};
+        const uint32_t series = update_series_at(u, i);
+        const int64_t start_ms = span_floor(finest, update_ms_at(u, i)), next_ms = span_next(finest, start_ms);
+        while (update_is_within(u, i, cell_count, series, next_ms))
+            merge_cells(u, cell_count, &i, columns);
+        mongo_longer_add(u->m, u->report, series, start_ms, columns);
+    }
+}
+
+static void write_documents(struct update *u, size_t cell_count)
+{
+    struct mongo_log *fine = u->log;
+    if (u->of_newest) {
+        mongo_write_sketches(u, cell_count);
+        return;
+    }
+    mongo_write_tops(u, cell_count); /* first: readers of open periods rely on their sums */
+    write_kinds(u, 0, 1, cell_count);
+    mongo_write_sketches(u, cell_count);
+    u->log = &u->m->batch.longer;
+    u->leaves = true;
+    write_longer(u, cell_count);
+    u->leaves = false;
+    u->log = fine;
+    add_sums(u, cell_count);
 }
 
 /* Writes the series that the server may not have, so that they are found by their names. */
@@ -394,11 +485,29 @@ static size_t write_report(struct update *u, const struct batch *batch)
     return count;
 }
 
-void mongo_write_counts(struct mongo_store *m, const struct batch *batch, struct mongo_log *log)
+/* Begins the logs of the batch under way. */
+static struct update begin_batch(struct mongo_store *m)
 {
-    struct update u = {
-        .m = m, .log = log, .of_newest = batch->of_newest, .now_ms = clock_wall_ms(m->store.clock)};
-    mongo_log_begin(log);
+    mongo_log_begin(&m->batch.log);
+    mongo_log_begin(&m->batch.longer);
+    mongo_longer_begin(m);
+    return (struct update){.m = m,
+                           .log = &m->batch.log,
+                           .after = m->writer.committed,
+                           .number = m->writer.number,
+                           .now_ms = clock_wall_ms(m->store.clock)};
+}
+
+static void end_batch(struct mongo_store *m)
+{
+    mongo_log_end(&m->batch.log);
+    mongo_log_end(&m->batch.longer);
+}
+
+void mongo_write_counts(struct mongo_store *m, const struct batch *batch)
+{
+    struct update u = begin_batch(m);
+    u.of_newest = batch->of_newest;
     for (u.report = 0; u.report < m->store.report_count; u.report++) {
         (void)write_report(&u, batch);
         if (m->batch.fills && !batch->of_newest) {
@@ -406,26 +515,24 @@ void mongo_write_counts(struct mongo_store *m, const struct batch *batch, struct
             mongo_write_report_books(&u, batch, 0);
         }
     }
-    mongo_log_end(log);
+    end_batch(m);
 }
 
-void mongo_write_opposites(struct mongo_store *m, const struct batch *batch, struct mongo_log *log)
+void mongo_write_opposites(struct mongo_store *m, const struct batch *batch)
 {
-    struct update u = {.m = m, .log = log, .now_ms = clock_wall_ms(m->store.clock)};
-    mongo_log_begin(log);
+    struct update u = begin_batch(m);
     for (u.report = 0; u.report < m->store.report_count; u.report++) {
         if (m->batch.taken[u.report])
             write_documents(&u, sort_cells(m, batch, u.report));
     }
     u.collection = MONGO_BOOKS;
     mongo_write_books(&u, batch);
-    mongo_log_end(log);
+    end_batch(m);
 }
 
-void mongo_write_updates(struct mongo_store *m, const struct batch *batch, struct mongo_log *log)
+void mongo_write_updates(struct mongo_store *m, const struct batch *batch)
 {
-    struct update u = {.m = m, .log = log, .now_ms = clock_wall_ms(m->store.clock)};
-    mongo_log_begin(log);
+    struct update u = begin_batch(m);
     int64_t *others = xcalloc(m->store.report_count + 1, sizeof *others);
     for (u.report = 0; u.report < m->store.report_count; u.report++) {
         size_t count = write_report(&u, batch);
@@ -436,5 +543,20 @@ void mongo_write_updates(struct mongo_store *m, const struct batch *batch, struc
         mongo_write_report_books(&u, batch, others[u.report]);
     mongo_write_books(&u, batch);
     free(others);
-    mongo_log_end(log);
+    end_batch(m);
+}
+
+void mongo_write_roll_up(struct mongo_store *m)
+{
+    struct mongo_longer *l = &m->longer;
+    struct update u = {.m = m,
+                       .after = l->rolled,
+                       .number = l->to,
+                       .rolls_up = true,
+                       .now_ms = clock_wall_ms(m->store.clock)};
+    l->piece_count = l->sent = l->piece_updates = 0;
+    for (u.report = 0; u.report < m->store.report_count; u.report++)
+        write_longer(&u, sort_sums(m, u.report));
+    if (l->piece_count > 0)
+        mongo_log_end(&l->pieces[l->piece_count - 1]);
 }

@@ -1,0 +1,96 @@
+#include "store/mongo/send/replay.h"
+
+#include "base/failpoint.h"
+#include "store/mongo/doc/unrolled.h"
+#include "store/mongo/ledger/seat.h"
+#include "store/mongo/send/batches.h"
+#include "store/mongo/send/send.h"
+#include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* A log that is gone is needed no more if others have rolled its batch up. */
+static bool check_rolled(struct mongo_store *m, const char *slot, int64_t seq, int64_t to, bool *rolled,
+                         struct err *e)
+{
+    bson_t seat;
+    bool good = mongo_confirm(m->client, slot, &seat, e);
+    *rolled = good && mongo_number_at(&seat, "rolled", 0) >= to;
+    bson_destroy(&seat);
+    return good && (*rolled || err_set(e, EX_DATAERR,
+                                       "%s: the log of batch %" PRId64
+                                       " of %s is gone, or not whole, and documents of months lack it: restore the "
+                                       "database from a backup",
+                                       mongo_client_name(m->client), seq, slot));
+}
+
+/* Lists the batches after `after`, the last one first, each found by `prev` of the next one. */
+static bool list_chain(struct mongo_store *m, struct mongo_logs *chain, int64_t after, int64_t to,
+                       bool *rolled, struct err *e)
+{
+    struct mongo_logs all = {.count = 0};
+    int64_t seq = to;
+    snprintf(all.slot, sizeof all.slot, "%s", chain->slot);
+    bool good = mongo_list_logs(m, &all, e);
+    *rolled = false;
+    while (good && !*rolled && seq > after) {
+        const struct mongo_open *log = mongo_find_log(&all, seq);
+        if (log == NULL || log->prev >= seq) {
+            good = check_rolled(m, chain->slot, seq, to, rolled, e);
+            break;
+        }
+        mongo_logs_add(chain, log);
+        seq = log->prev;
+    }
+    free(all.list);
+    return good;
+}
+
+static bool replay_one(struct mongo_store *m, const struct mongo_open *o, int64_t to, bool *rolled,
+                       struct err *e)
+{
+    char id[MONGO_BATCH_BYTES];
+    struct text packed = {0};
+    bool is_whole, good = mongo_read_longer(m, o, &packed, &is_whole, e);
+    mongo_batch_id(id, o, "");
+    if (good && !is_whole)
+        good = check_rolled(m, o->slot, o->seq, to, rolled, e);
+    else if (good && packed.len > 0)
+        good = (mongo_log_check(text_slice(&packed), e) ||
+                err_prefix(e, "%s: %s \"%s\"", mongo_client_name(m->client), MONGO_BATCHES, id)) &&
+               mongo_send(m, o, text_slice(&packed), e);
+    text_fini(&packed);
+    failpoint(FAILPOINT_REPLAY_SENT);
+    return good;
+}
+
+bool mongo_replay(struct mongo_store *m, const char *slot, int64_t after, int64_t to, struct err *e)
+{
+    struct mongo_logs chain = {.count = 0};
+    bool rolled;
+    snprintf(chain.slot, sizeof chain.slot, "%s", slot);
+    bool good = list_chain(m, &chain, after, to, &rolled, e);
+    for (size_t i = chain.count; good && !rolled && i > 0; i--)
+        good = replay_one(m, &chain.list[i - 1], to, &rolled, e);
+    free(chain.list);
+    return good;
+}
+
+/* Only if nothing was committed or rolled up since the seat was read: its writer knows best. */
+static bool note_rolled(struct mongo_store *m, const char *slot, const bson_t *seat, int64_t to, struct err *e)
+{
+    const int64_t seq = mongo_number_at(seat, "seq", 0), rolled = mongo_number_at(seat, "rolled", 0);
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(slot), "rolled", BCON_INT64(rolled));
+    bson_t *update = BCON_NEW("$set", "{", "rolled", BCON_INT64(to), "}", "$unset", "{", "unrolled", "", "}");
+    mongo_match_number(filter, "seq", seq, seq > 0);
+    return mongo_change(m->client, MONGO_LEDGER, filter, update, false, NULL, e);
+}
+
+bool mongo_catch_up(struct mongo_store *m, const char *slot, const bson_t *seat, int64_t seq, struct err *e)
+{
+    return mongo_last_unrolled(seat) == 0 ||
+           (mongo_replay(m, slot, mongo_number_at(seat, "rolled", 0), seq, e) &&
+            note_rolled(m, slot, seat, seq, e));
+}

@@ -1,0 +1,328 @@
+#include "store/mongo/writer/longer.h"
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/mem.h"
+#include "store/mongo/doc/unrolled.h"
+#include "store/mongo/send/replay.h"
+#include "store/mongo/send/send.h"
+#include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
+#include "store/mongo/writer/update.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- sums */
+
+/* One mixing step of MurmurHash3. */
+static uint64_t hash_of(uint32_t series, uint32_t time)
+{
+    uint64_t h = (uint64_t)series << 32 | time;
+    h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
+    return h ^ h >> 33;
+}
+
+static struct cell *find_sum(struct mongo_sums *s, const struct report *r, uint32_t series, uint32_t time)
+{
+    const uint64_t hash = hash_of(series, time);
+    size_t at = hash;
+    uint32_t number;
+    while ((number = index_next(&s->index, hash, &at)) != 0) {
+        struct cell *c = cells_at(&s->cells, number - 1);
+        if (c->series == series && c->time == time)
+            return c;
+    }
+    s->cells.stride = sizeof(struct cell) + r->column_count * sizeof(int64_t);
+    s->cells.data = xgrow(s->cells.data, &s->cells.capacity, s->cells.count + 1, s->cells.stride);
+    struct cell *c = cells_at(&s->cells, s->cells.count++);
+    (void)index_add(&s->index, hash);
+    memset(c, 0, s->cells.stride);
+    c->series = series;
+    c->time = time;
+    return c;
+}
+
+static void clear_sums(struct mongo_store *m, struct mongo_sums *sums)
+{
+    for (size_t r = 0; sums != NULL && r < m->store.report_count; r++) {
+        sums[r].cells.count = 0;
+        index_clear(&sums[r].index);
+    }
+}
+
+static size_t count_sums(const struct mongo_store *m)
+{
+    size_t count = 0;
+    for (size_t r = 0; r < m->store.report_count; r++)
+        count += m->longer.sums[r].cells.count;
+    return count;
+}
+
+/* ---- the batch under way */
+
+void mongo_longer_begin(struct mongo_store *m)
+{
+    struct mongo_longer *l = &m->longer;
+    if (l->fresh == NULL) {
+        l->fresh = xcalloc(m->store.report_count + 1, sizeof *l->fresh);
+        l->sums = xcalloc(m->store.report_count + 1, sizeof *l->sums);
+    }
+    clear_sums(m, l->fresh);
+    m->batch.fine_count = 0;
+    m->batch.rolls_up = false;
+}
+
+void mongo_longer_add(struct mongo_store *m, size_t report, uint32_t series, int64_t start_ms,
+                      const int64_t *columns)
+{
+    const struct report *r = &m->reports[report];
+    const uint32_t time = (uint32_t)(start_ms / report_cell_ms(r));
+    report_merge(r, find_sum(&m->longer.fresh[report], r, series, time)->value, columns);
+}
+
+/* Cells come by series, and then by time. So the period is most likely one of the last ones. */
+void mongo_longer_note(struct mongo_store *m, enum span span, int64_t start_ms)
+{
+    struct mongo_batch *b = &m->batch;
+    for (size_t i = b->fine_count; i > 0; i--) {
+        if (b->fine[i - 1].start_ms == start_ms && b->fine[i - 1].span == span)
+            return;
+    }
+    if (b->fine_count == MONGO_UNROLLED_MAX) {
+        b->rolls_up = true;
+        return;
+    }
+    b->fine = xgrow(b->fine, &b->fine_capacity, b->fine_count + 1, sizeof *b->fine);
+    b->fine[b->fine_count++] = (struct mongo_unrolled){.span = span, .start_ms = start_ms};
+}
+
+static bool is_same(const struct mongo_unrolled *a, const struct mongo_unrolled *b)
+{
+    return a->span == b->span && a->start_ms == b->start_ms;
+}
+
+/* Has the batch under way counts of the period, which it leaves for later? */
+static bool leaves(const struct mongo_batch *b, const struct mongo_unrolled *u)
+{
+    bool has = false;
+    for (size_t i = 0; !b->rolls_up && !has && i < b->fine_count; i++)
+        has = is_same(&b->fine[i], u);
+    return has;
+}
+
+/* Removes the periods that are rolled up by now, unless the batch under way has counts of them. */
+static void append_rolled(const struct mongo_store *m, const struct mongo_batch *under_way, bson_t *unset)
+{
+    const struct mongo_longer *l = &m->longer;
+    char path[MONGO_UNROLLED_BYTES];
+    for (size_t i = 0; i < l->unrolled_count; i++) {
+        const struct mongo_unrolled *u = &l->unrolled[i];
+        if (u->number <= l->rolled && (under_way == NULL || !leaves(under_way, u)))
+            BSON_APPEND_UTF8(unset, mongo_unrolled_path(u, path), "");
+    }
+}
+
+static void forget_rolled(struct mongo_longer *l)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->unrolled_count; i++) {
+        if (l->unrolled[i].number > l->rolled)
+            l->unrolled[kept++] = l->unrolled[i];
+    }
+    l->unrolled_count = kept;
+    l->stored = l->rolled;
+}
+
+void mongo_longer_add_commit(const struct mongo_store *m, int64_t seq, bson_t *set, bson_t *unset)
+{
+    const struct mongo_batch *b = &m->batch;
+    char path[MONGO_UNROLLED_BYTES];
+    BSON_APPEND_INT64(set, "rolled", m->longer.rolled);
+    for (size_t i = 0; !b->rolls_up && i < b->fine_count; i++)
+        BSON_APPEND_INT64(set, mongo_unrolled_path(&b->fine[i], path), seq);
+    append_rolled(m, b, unset);
+}
+
+static void note_unrolled(struct mongo_longer *l, const struct mongo_unrolled *of, int64_t number)
+{
+    size_t i = 0;
+    while (i < l->unrolled_count && !is_same(&l->unrolled[i], of))
+        i++;
+    if (i == l->unrolled_count) {
+        l->unrolled = xgrow(l->unrolled, &l->unrolled_capacity, i + 1, sizeof *l->unrolled);
+        l->unrolled[l->unrolled_count++] = *of;
+    }
+    l->unrolled[i].number = number;
+}
+
+static void add_fresh(struct mongo_store *m, size_t report)
+{
+    const struct report *r = &m->reports[report];
+    const struct cells *fresh = &m->longer.fresh[report].cells;
+    for (size_t i = 0; i < fresh->count; i++) {
+        const struct cell *c = cells_at(fresh, i);
+        report_merge(r, find_sum(&m->longer.sums[report], r, c->series, c->time)->value, c->value);
+    }
+}
+
+void mongo_longer_commit(struct mongo_store *m)
+{
+    struct mongo_longer *l = &m->longer;
+    if (!m->writer.is_home) /* the commit said it */
+        forget_rolled(l);
+    for (size_t i = 0; !m->batch.rolls_up && i < m->batch.fine_count; i++)
+        note_unrolled(l, &m->batch.fine[i], m->writer.committed);
+    if (count_sums(m) == 0)
+        l->since_ms = clock_mono_ms(m->store.clock);
+    for (size_t r = 0; r < m->store.report_count; r++)
+        add_fresh(m, r);
+    l->log_count++;
+    l->log_bytes += m->batch.log.packed.len + m->batch.longer.packed.len;
+    clear_sums(m, l->fresh);
+}
+
+/* ---- roll-ups */
+
+static void drop_pieces(struct mongo_longer *l)
+{
+    l->to = 0;
+    l->piece_count = l->sent = 0;
+}
+
+void mongo_longer_take(struct mongo_store *m, int64_t stored)
+{
+    struct mongo_longer *l = &m->longer;
+    mongo_longer_begin(m);
+    clear_sums(m, l->sums);
+    drop_pieces(l);
+    l->rolled = m->writer.committed;
+    l->stored = stored;
+    l->unrolled_count = l->log_count = l->log_bytes = 0;
+    l->from_logs = false;
+}
+
+/* All that is committed, and not in a roll-up yet, is in the one that begins. */
+static void begin(struct mongo_store *m)
+{
+    struct mongo_longer *l = &m->longer;
+    l->to = m->writer.committed;
+    l->begun_ms = clock_mono_ms(m->store.clock);
+    mongo_write_roll_up(m);
+    clear_sums(m, l->sums);
+    l->log_count = l->log_bytes = 0;
+}
+
+static bool send_piece(struct mongo_store *m, struct err *e)
+{
+    struct mongo_longer *l = &m->longer;
+    struct mongo_open o = {
+        .inc = m->writer.inc, .seq = l->to, .prev = l->rolled, .is_roll_up = true, .at_ms = m->writer.at_ms};
+    snprintf(o.slot, sizeof o.slot, "%s", m->writer.slot);
+    if (!mongo_send(m, &o, text_slice(&l->pieces[l->sent].packed), e))
+        return false;
+    l->sent++;
+    failpoint(FAILPOINT_ROLL_UP_PIECE);
+    return true;
+}
+
+/* Do as many logs wait as may? */
+static bool is_full(const struct mongo_longer *l)
+{
+    return l->log_count >= MONGO_LONGER_LOGS || l->log_bytes > MONGO_LONGER_BYTES;
+}
+
+/* Pieces that must be sent by now: the first one at once, the last one when its time is over. */
+static size_t pieces_due(const struct mongo_store *m)
+{
+    const struct mongo_longer *l = &m->longer;
+    const int64_t past_ms = clock_mono_ms(m->store.clock) - l->begun_ms, all_ms = MONGO_LONGER_MS / 2;
+    if (past_ms >= all_ms || is_full(l))
+        return l->piece_count;
+    return (l->piece_count * (size_t)past_ms + (size_t)all_ms - 1) / (size_t)all_ms;
+}
+
+/* Is there no batch to be expected for a while? */
+static bool has_time(const struct mongo_store *m)
+{
+    return clock_mono_ms(m->store.clock) - m->writer.applied_at_ms >= m->longer.busy_ms;
+}
+
+static bool must_begin(const struct mongo_store *m)
+{
+    const struct mongo_longer *l = &m->longer;
+    return clock_mono_ms(m->store.clock) - l->since_ms >= MONGO_LONGER_MS / 2 ||
+           count_sums(m) > MONGO_LONGER_MAX || is_full(l);
+}
+
+/* Sends what is due, or one piece if there is time. *is_due: more was to be sent. */
+static bool go_on(struct mongo_store *m, bool all, bool *is_due, struct err *e)
+{
+    struct mongo_longer *l = &m->longer;
+    *is_due = false;
+    if (l->to == 0 && l->rolled < m->writer.committed && (all || has_time(m) || must_begin(m)))
+        begin(m);
+    if (l->to == 0)
+        return true;
+    *is_due = all || l->sent < pieces_due(m) || has_time(m);
+    if (*is_due && l->sent < l->piece_count && !send_piece(m, e))
+        return false;
+    if (l->sent < l->piece_count)
+        return true;
+    l->rolled = l->to;
+    drop_pieces(l);
+    failpoint(FAILPOINT_ROLL_UP_SENT);
+    return true;
+}
+
+/* A roll-up that failed may be in some documents. The logs' updates find out by their guards. */
+static bool roll_up_logs(struct mongo_store *m, struct err *e)
+{
+    struct mongo_longer *l = &m->longer;
+    const int64_t to = m->writer.committed;
+    if (!mongo_replay(m, m->writer.slot, l->rolled, to, e))
+        return false;
+    clear_sums(m, l->sums);
+    l->rolled = to;
+    l->log_count = l->log_bytes = 0;
+    l->from_logs = false;
+    return true;
+}
+
+bool mongo_roll_up(struct mongo_store *m, bool all, struct err *e)
+{
+    struct mongo_longer *l = &m->longer;
+    bool good = true, is_due = true;
+    if (l->from_logs)
+        return roll_up_logs(m, e);
+    while (good && is_due) {
+        good = go_on(m, all, &is_due, e);
+        is_due = is_due && (all ? l->rolled < m->writer.committed : l->to != 0 && l->sent < pieces_due(m));
+    }
+    if (!good) {
+        drop_pieces(l);
+        l->from_logs = true;
+    }
+    return good;
+}
+
+/* Only this writer commits in the seat, and its last batch is applied. If another has taken the slot, nothing
+ * is found, and mongo_keep_slot() says so. */
+bool mongo_tell_rolled(struct mongo_store *m, struct err *e)
+{
+    struct mongo_longer *l = &m->longer;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->writer.slot), "inc", BCON_INT64(m->writer.inc));
+    bson_t update = BSON_INITIALIZER, unset;
+    mongo_match_number(filter, "seq", m->writer.seat_seq, m->writer.seat_seq > 0);
+    BCON_APPEND(&update, "$set", "{", "rolled", BCON_INT64(l->rolled), "}");
+    BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
+    BSON_APPEND_UTF8(&unset, "open", "");
+    append_rolled(m, NULL, &unset);
+    bson_append_document_end(&update, &unset);
+    if (!mongo_change(m->client, MONGO_LEDGER, filter, &update, false, NULL, e))
+        return false;
+    forget_rolled(l);
+    m->writer.is_done = m->writer.is_done || !m->writer.is_home;
+    return true;
+}
