@@ -132,8 +132,8 @@ static void note_unrolled(struct backing *g, const bson_t *ledger, int slot, boo
     bson_t seat;
     if (!mongo_seat_of(ledger, mongo_slots[slot], &seat) || (mongo_last_unrolled(&seat) == 0 && !rolls_up))
         return;
-    const int64_t rolled = mongo_number_at(&seat, "rolled", 0);
-    if (rolled == 0)
+    const int64_t rolled = mongo_number_at(&seat, "rolled", NUMBER_NONE);
+    if (rolled == NUMBER_NONE)
         return; /* it never left longer documents for later */
     g->base[slot] = rolled + 1;
     g->before[slot] = rolled;

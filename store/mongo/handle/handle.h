@@ -142,9 +142,9 @@ enum mongo_step { STEP_NONE, STEP_LOGGING, STEP_COMMITTING, STEP_APPLYING };
 /* The batch under way. */
 struct mongo_batch {
     enum mongo_step step;
-    struct mongo_log log, longer;    /* its updates; those of longer documents, which may be applied later */
-    bool rolls_up;                   /* it is done only when the longer documents have it, too */
-    struct mongo_unrolled *fine;     /* periods of its fine documents; `number` is not used */
+    struct mongo_log log, longer; /* its updates; those of longer documents, which may be applied later */
+    bool rolls_up;                /* it is done only when the longer documents have it, too */
+    struct mongo_unrolled *fine;  /* periods of its fine documents; `number` is not used */
     size_t fine_count, fine_capacity;
     bson_t *commit_filter, *commit_update; /* kept for a retry */
     struct range *ranges;
@@ -180,7 +180,7 @@ struct mongo_longer {
     int64_t to, begun_ms;
     struct mongo_log *pieces;
     size_t piece_count, piece_capacity, piece_updates, sent;
-    bool from_logs;           /* a roll-up failed in part: the next one reads the logs */
+    bool from_logs;                  /* a roll-up failed in part: the next one reads the logs */
     int64_t begun_batch_ms, busy_ms; /* when the last batch began, monotonic, and how long it took */
 };
 

@@ -13,8 +13,9 @@
 
 #define LEASE_MS      120000 /* longer than one request of updates may take */
 #define LEASE_KEEP_MS 10000
-#define OPEN_WAIT_MS  180000 /* a batch is applied and rolled up sooner, or recovered after its writer's lease */
-#define OPEN_LOOK_MS  50
+#define OPEN_WAIT_MS \
+    180000 /* a batch is applied and rolled up sooner, or recovered after its writer's lease */
+#define OPEN_LOOK_MS 50
 
 struct mongo_job mongo_job_of(struct mongo_store *m, const struct store_roll *what, size_t report,
                               const char *name, struct err *e)
@@ -159,8 +160,8 @@ static void look_again(struct awaited *a, const bson_t *ledger)
     }
     a->count = still;
     for (int i = 0; i < MONGO_SLOTS; i++) {
-        if (a->unrolled[i] > 0 &&
-            (!mongo_seat_of(ledger, mongo_slots[i], &seat) || mongo_number_at(&seat, "rolled", 0) >= a->unrolled[i]))
+        if (a->unrolled[i] > 0 && (!mongo_seat_of(ledger, mongo_slots[i], &seat) ||
+                                   mongo_number_at(&seat, "rolled", 0) >= a->unrolled[i]))
             a->unrolled[i] = 0;
     }
 }

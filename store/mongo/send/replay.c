@@ -11,34 +11,32 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* A log that is gone is needed no more if others have rolled its batch up. */
-static bool check_rolled(struct mongo_store *m, const char *slot, int64_t seq, int64_t to, bool *rolled,
-                         struct err *e)
+/* A log that is gone, or not whole, is needed no more if its batch is rolled up: then those before it are, too. */
+static bool check_rolled(struct mongo_store *m, const char *slot, int64_t seq, struct err *e)
 {
     bson_t seat;
     bool good = mongo_confirm(m->client, slot, &seat, e);
-    *rolled = good && mongo_number_at(&seat, "rolled", 0) >= to;
+    if (good && mongo_number_at(&seat, "rolled", 0) < seq)
+        good = err_set(e, EX_DATAERR,
+                       "%s: the log of batch %" PRId64
+                       " of %s is gone, or not whole, and documents of months lack it: restore the "
+                       "database from a backup",
+                       mongo_client_name(m->client), seq, slot);
     bson_destroy(&seat);
-    return good && (*rolled || err_set(e, EX_DATAERR,
-                                       "%s: the log of batch %" PRId64
-                                       " of %s is gone, or not whole, and documents of months lack it: restore the "
-                                       "database from a backup",
-                                       mongo_client_name(m->client), seq, slot));
+    return good;
 }
 
 /* Lists the batches after `after`, the last one first, each found by `prev` of the next one. */
 static bool list_chain(struct mongo_store *m, struct mongo_logs *chain, int64_t after, int64_t to,
-                       bool *rolled, struct err *e)
+                       struct err *e)
 {
     struct mongo_logs all = {.count = 0};
-    int64_t seq = to;
     snprintf(all.slot, sizeof all.slot, "%s", chain->slot);
     bool good = mongo_list_logs(m, &all, e);
-    *rolled = false;
-    while (good && !*rolled && seq > after) {
+    for (int64_t seq = to; good && seq > after;) {
         const struct mongo_open *log = mongo_find_log(&all, seq);
         if (log == NULL || log->prev >= seq) {
-            good = check_rolled(m, chain->slot, seq, to, rolled, e);
+            good = check_rolled(m, chain->slot, seq, e);
             break;
         }
         mongo_logs_add(chain, log);
@@ -48,15 +46,14 @@ static bool list_chain(struct mongo_store *m, struct mongo_logs *chain, int64_t 
     return good;
 }
 
-static bool replay_one(struct mongo_store *m, const struct mongo_open *o, int64_t to, bool *rolled,
-                       struct err *e)
+static bool replay_one(struct mongo_store *m, const struct mongo_open *o, struct err *e)
 {
     char id[MONGO_BATCH_BYTES];
     struct text packed = {0};
     bool is_whole, good = mongo_read_longer(m, o, &packed, &is_whole, e);
     mongo_batch_id(id, o, "");
     if (good && !is_whole)
-        good = check_rolled(m, o->slot, o->seq, to, rolled, e);
+        good = check_rolled(m, o->slot, o->seq, e);
     else if (good && packed.len > 0)
         good = (mongo_log_check(text_slice(&packed), e) ||
                 err_prefix(e, "%s: %s \"%s\"", mongo_client_name(m->client), MONGO_BATCHES, id)) &&
@@ -69,17 +66,17 @@ static bool replay_one(struct mongo_store *m, const struct mongo_open *o, int64_
 bool mongo_replay(struct mongo_store *m, const char *slot, int64_t after, int64_t to, struct err *e)
 {
     struct mongo_logs chain = {.count = 0};
-    bool rolled;
     snprintf(chain.slot, sizeof chain.slot, "%s", slot);
-    bool good = list_chain(m, &chain, after, to, &rolled, e);
-    for (size_t i = chain.count; good && !rolled && i > 0; i--)
-        good = replay_one(m, &chain.list[i - 1], to, &rolled, e);
+    bool good = list_chain(m, &chain, after, to, e);
+    for (size_t i = chain.count; good && i > 0; i--)
+        good = replay_one(m, &chain.list[i - 1], e);
     free(chain.list);
     return good;
 }
 
 /* Only if nothing was committed or rolled up since the seat was read: its writer knows best. */
-static bool note_rolled(struct mongo_store *m, const char *slot, const bson_t *seat, int64_t to, struct err *e)
+static bool note_rolled(struct mongo_store *m, const char *slot, const bson_t *seat, int64_t to,
+                        struct err *e)
 {
     const int64_t seq = mongo_number_at(seat, "seq", 0), rolled = mongo_number_at(seat, "rolled", 0);
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(slot), "rolled", BCON_INT64(rolled));

@@ -9,7 +9,8 @@
 
 /* Replays the slot's committed batches after `after`, up to `to`. True also if others have rolled them up, and
  * their logs are gone. EX_DATAERR: a log is damaged, or is gone. */
-bool mongo_replay(struct mongo_store *m, const char *slot, int64_t after, int64_t to, struct err *e) MUST_CHECK;
+bool mongo_replay(struct mongo_store *m, const char *slot, int64_t after, int64_t to,
+                  struct err *e) MUST_CHECK;
 /* Replays what longer documents lack of the slot, by its seat, and notes that in the seat. `seq`: its last
  * committed batch. */
 bool mongo_catch_up(struct mongo_store *m, const char *slot, const bson_t *seat, int64_t seq,

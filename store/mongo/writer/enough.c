@@ -170,7 +170,8 @@ static bool add_updates(struct enough *n, struct slice packed)
 bool mongo_check_enough(struct mongo_store *m, struct err *e)
 {
     struct enough n = {.m = m, .may_be_gone_ms = find_may_be_gone(m), .e = e, .good = true};
-    if (add_updates(&n, text_slice(&m->batch.log.packed)) && add_updates(&n, text_slice(&m->batch.longer.packed)))
+    if (add_updates(&n, text_slice(&m->batch.log.packed)) &&
+        add_updates(&n, text_slice(&m->batch.longer.packed)))
         return read_page(&n);
     for (size_t i = 0; i < n.count; i++)
         bson_destroy(n.updates[i]);

@@ -16,12 +16,12 @@
 
 #include "store/mongo/handle/handle.h"
 
-#define MONGO_LONGER_MS        60000
-#define MONGO_LONGER_MAX       ((size_t)1 << 20)
-#define MONGO_LONGER_BYTES     ((size_t)64 << 20)
-#define MONGO_LONGER_LOGS      50
-#define MONGO_UNROLLED_MAX     32 /* periods of a batch; one with more is rolled up before it is done */
-#define MONGO_ROLL_UP_UPDATES  4000 /* of a piece */
+#define MONGO_LONGER_MS       60000
+#define MONGO_LONGER_MAX      ((size_t)1 << 20)
+#define MONGO_LONGER_BYTES    ((size_t)64 << 20)
+#define MONGO_LONGER_LOGS     50
+#define MONGO_UNROLLED_MAX    32   /* periods of a batch; one with more is rolled up before it is done */
+#define MONGO_ROLL_UP_UPDATES 4000 /* of a piece */
 
 /* ---- the batch under way */
 

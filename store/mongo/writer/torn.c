@@ -168,8 +168,8 @@ bool mongo_check_torn(struct mongo_store *m, struct err *e)
     if (good) {
         for (int i = 0; i < MONGO_SLOTS; i++)
             read_numbers(&ledger, i, &a->slots[i]);
-        good = ask_all(a, text_slice(&m->batch.log.packed)) && ask_all(a, text_slice(&m->batch.longer.packed)) &&
-               check_most(a);
+        good = ask_all(a, text_slice(&m->batch.log.packed)) &&
+               ask_all(a, text_slice(&m->batch.longer.packed)) && check_most(a);
     }
     bson_destroy(&ledger);
     free(a);

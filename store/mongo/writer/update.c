@@ -422,7 +422,8 @@ static void add_sums(const struct update *u, size_t cell_count)
     for (size_t i = 0; i < cell_count;) {
         int64_t columns[REPORT_COLUMNS_MAX] = {0};
         const uint32_t series = update_series_at(u, i);
-        const int64_t start_ms = span_floor(finest, update_ms_at(u, i)), next_ms = span_next(finest, start_ms);
+        const int64_t start_ms = span_floor(finest, update_ms_at(u, i)),
+                      next_ms = span_next(finest, start_ms);
         while (update_is_within(u, i, cell_count, series, next_ms))
             merge_cells(u, cell_count, &i, columns);
         mongo_longer_add(u->m, u->report, series, start_ms, columns);
