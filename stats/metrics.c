@@ -235,6 +235,11 @@ static void add_jobs(const struct status *s, struct text *out)
             "Hours, days and months of a report that this daemon ranked.");
     add_one(out, "job_periods_waiting", "gauge", (int64_t)s->jobs_waiting,
             "Periods of all reports that are over, and not rolled up or ranked yet, by any daemon.");
+    add_one(out, "rollup_batches_waiting", "gauge", (int64_t)s->longer.batches,
+            "Batches of this daemon that documents of months lack yet.");
+    add_one(out, "rollup_log_bytes_waiting", "gauge", (int64_t)s->longer.log_bytes, "Bytes of their logs.");
+    add_one(out, "rollup_delay_seconds", "gauge", status_longer_late_locked(s) / 1000,
+            "For how long the oldest of these batches has waited.");
     add_one(out, "job_failures_total", "counter", (int64_t)s->job_failures,
             "Failed runs of jobs; they are retried.");
 }

@@ -108,6 +108,13 @@ void status_note_jobs(struct status *s, uint64_t waiting)
     pthread_mutex_unlock(&s->lock);
 }
 
+void status_note_longer(struct status *s, const struct longer_figures *longer)
+{
+    pthread_mutex_lock(&s->lock);
+    s->longer = *longer;
+    pthread_mutex_unlock(&s->lock);
+}
+
 void status_note_job_failure(struct status *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -307,6 +314,11 @@ bool status_is_ready(struct status *s, struct text *why)
     return ready;
 }
 
+int64_t status_longer_late_locked(const struct status *s)
+{
+    return s->longer.batches > 0 ? clock_mono_ms(s->options.clock) - s->longer.since_ms : 0;
+}
+
 void status_warn(struct status *s, struct text *out)
 {
     pthread_mutex_lock(&s->lock);
@@ -316,6 +328,13 @@ void status_warn(struct status *s, struct text *out)
                     "warning: %" PRIu64 " periods wait to be rolled up or ranked, more than %d for %" PRId64
                     " minutes: counts are right, `tallyd job list` says what waits\n",
                     s->jobs_waiting, STATUS_JOBS_WAITING, ms / MINUTE_MS);
+    const int64_t late_ms = status_longer_late_locked(s);
+    if (late_ms >= STATUS_LONGER_BEHIND_MS)
+        text_printf(out,
+                    "warning: documents of months lack what was counted in the last %" PRId64
+                    " minutes: answers are right, but the server is too busy to roll %" PRIu64
+                    " batches up\n",
+                    late_ms / MINUTE_MS, s->longer.batches);
     pthread_mutex_unlock(&s->lock);
 }
 

@@ -24,17 +24,20 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "store/prealloc.h"
+#include "store/store.h"
 
 #include <pthread.h>
 
-#define STATUS_SILENCE_MS     30000 /* longer than the timeout of any call of the store or of Kafka */
-#define STATUS_RATE_MS        10000
-#define STATUS_STEPS_MAX      64
-#define STATUS_PARTITIONS_MAX 4096
-#define STATUS_LATENCIES      13
-#define STATUS_ERROR_BYTES    256
-#define STATUS_JOBS_WAITING   48 /* so many periods may wait for jobs: two days of hours */
-#define STATUS_JOBS_BEHIND_MS HOUR_MS
+#define STATUS_SILENCE_MS       30000 /* longer than the timeout of any call of the store or of Kafka */
+#define STATUS_RATE_MS          10000
+#define STATUS_STEPS_MAX        64
+#define STATUS_PARTITIONS_MAX   4096
+#define STATUS_LATENCIES        13
+#define STATUS_ERROR_BYTES      256
+#define STATUS_JOBS_WAITING     48 /* so many periods may wait for jobs: two days of hours */
+#define STATUS_JOBS_BEHIND_MS   HOUR_MS
+/* So long may documents of months lack a batch. */
+#define STATUS_LONGER_BEHIND_MS (5 * (int64_t)MINUTE_MS)
 
 /* Upper ends of the histogram's buckets in ms, inclusive; the last bucket has none. */
 extern const int64_t status_latencies_ms[STATUS_LATENCIES];
@@ -113,6 +116,7 @@ struct status {
     int64_t expired_ahead_ms;                 /* how far the wall clock was ahead of the newest events then */
     int64_t apply_us;                         /* sum over all batches */
     uint64_t months_rolled, documents_rolled, periods_ranked, job_failures;
+    struct longer_figures longer;
     uint64_t jobs_waiting; /* periods that are over, and not rolled up or ranked yet */
     int64_t
         jobs_behind_ms; /* since when more than STATUS_JOBS_WAITING wait, monotonic; 0: not so many wait */
@@ -143,6 +147,7 @@ void status_note_ranking(struct status *s);
 void status_note_job_failure(struct status *s);
 /* Notes how many periods wait for the jobs of all daemons. */
 void status_note_jobs(struct status *s, uint64_t waiting);
+void status_note_longer(struct status *s, const struct longer_figures *longer);
 /* `error`: the first schema for which messages wait, and why; "": none. */
 void status_note_schemas(struct status *s, int64_t waiting, int64_t failures, const char *error);
 /* Returns the index for status_note_partition(); -1: there is no room. */
@@ -175,5 +180,7 @@ void status_write(struct status *s, struct text *out);
 /* For metrics.c, which holds the lock. The lag: messages not counted yet, in all partitions whose end is
  * known. */
 int64_t status_lag_locked(const struct status *s);
+/* For how long the oldest batch has waited that documents of months lack; 0: none waits. */
+int64_t status_longer_late_locked(const struct status *s);
 /* Like status_is_ready(), under the lock. */
 bool status_is_ready_locked(const struct status *s, struct text *why);

@@ -78,6 +78,13 @@ struct store_options {
     const struct watermarks *watermarks; /* STORE_FILL: those of each report; NULL: none */
 };
 
+/* A writer's batches that documents of longer periods lack yet: mongo/writer/longer.h. Other stores: zeros. */
+struct longer_figures {
+    uint64_t batches, log_bytes;
+    int64_t
+        since_ms; /* when the first of them was committed, by the monotonic clock; valid if there are any */
+};
+
 struct store {
     const struct store_reader_ops *reader;
     const struct store_writer_ops *writer; /* NULL: the handle is not a STORE_WRITE one */
@@ -91,6 +98,7 @@ struct store {
     struct share *memory;      /* of the question that reads; NULL: no limit. Set by the caller */
     bool is_shared;            /* whether writers of other partitions may count beside this one */
     struct prealloc_figures prealloc; /* a writer's figures after its last batch */
+    struct longer_figures longer;     /* a writer's figures, as they are now */
     struct raw_figures *raws; /* a writer's figures of each source with raw events, after its last batch */
     size_t raw_count;
 };

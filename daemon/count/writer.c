@@ -125,6 +125,8 @@ bool writer_housekeep(struct writer *w, struct err *e)
 {
     bool good = store_housekeep(w->store, false, e);
     note_failure(good, e, "housekeeping_failed", &w->housekeeping_is_failing);
+    if (w->status != NULL)
+        status_note_longer(w->status, &w->store->longer);
     return good || e->retryable;
 }
 

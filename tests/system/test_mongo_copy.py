@@ -131,9 +131,9 @@ class Later(CopyCase):
     def test_a_database_of_a_later_version(self):
         """It says which version it needs."""
         self.count(self.store)
-        self.ledger.change({"$set": {"v": 6}})
+        self.ledger.change({"$set": {"v": 7}})
         for needs in "the later version that wrote it", "tallyd 0.7.1 or later":
-            words = f"has format 6, this tallyd knows 1 to 5: use {needs}"
+            words = f"has format 7, this tallyd knows 1 to 6: use {needs}"
             for arguments in (["query", "all"], ["import", "-c", "tallyd.yaml", "a.log"], ["admin", "backup", "copy"],
                               ["verify", "--store-only"], ["job", "list"]):
                 self.tallyd(*arguments, "--store", self.store, status=EX_DATAERR)

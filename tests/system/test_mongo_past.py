@@ -266,10 +266,10 @@ class Past(MongoCase):
         self.assertIn("format 1", self.tallyd("admin", "upgrade", "--dry-run", "--store", self.store))
         self.assertEqual(1, self.ledger.read()["v"])
         if self.dice.random() < 0.5:
-            self.assertIn("format 5", self.tallyd("admin", "upgrade", "--store", self.store))
+            self.assertIn("format 6", self.tallyd("admin", "upgrade", "--store", self.store))
         self.check_all()
         ledger = self.ledger.read()
-        self.assertEqual((5, True), (ledger["v"], ledger["epoch"] > epoch))
+        self.assertEqual((6, True), (ledger["v"], ledger["epoch"] > epoch))
         self.assertRegex(ledger["needs"], r"^\d+\.\d+\.\d+$")
         self.assertIn("nothing to do", self.tallyd("admin", "upgrade", "--store", self.store))
 

@@ -175,7 +175,8 @@ struct mongo_longer {
     int64_t since_ms;         /* when the first of `sums` came, by the monotonic clock */
     struct mongo_unrolled *unrolled; /* of the seat, as of the last commit */
     size_t unrolled_count, unrolled_capacity;
-    size_t log_count, log_bytes; /* the logs of `sums` */
+    size_t log_count, log_bytes;   /* the logs of `sums` */
+    struct longer_figures rolling; /* the batches of the roll-up under way */
     /* the roll-up under way: of the batches after `rolled`, up to `to`; 0: none */
     int64_t to, begun_ms;
     struct mongo_log *pieces;

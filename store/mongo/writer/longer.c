@@ -60,6 +60,22 @@ static size_t count_sums(const struct mongo_store *m)
     return count;
 }
 
+static void show_figures(struct mongo_store *m)
+{
+    const struct mongo_longer *l = &m->longer;
+    m->store.longer =
+        (struct longer_figures){.batches = l->rolling.batches + l->log_count,
+                                .log_bytes = l->rolling.log_bytes + l->log_bytes,
+                                .since_ms = l->rolling.batches > 0 ? l->rolling.since_ms : l->since_ms};
+}
+
+static void clear_waiting(struct mongo_store *m)
+{
+    struct mongo_longer *l = &m->longer;
+    clear_sums(m, l->sums);
+    l->log_count = l->log_bytes = 0;
+}
+
 /* ---- the batch under way */
 
 void mongo_longer_begin(struct mongo_store *m)
@@ -174,13 +190,14 @@ void mongo_longer_commit(struct mongo_store *m)
         forget_rolled(l);
     for (size_t i = 0; !m->batch.rolls_up && i < m->batch.fine_count; i++)
         note_unrolled(l, &m->batch.fine[i], m->writer.committed);
-    if (count_sums(m) == 0)
+    if (l->log_count == 0)
         l->since_ms = clock_mono_ms(m->store.clock);
     for (size_t r = 0; r < m->store.report_count; r++)
         add_fresh(m, r);
     l->log_count++;
     l->log_bytes += m->batch.log.packed.len + m->batch.longer.packed.len;
     clear_sums(m, l->fresh);
+    show_figures(m);
 }
 
 /* ---- roll-ups */
@@ -189,18 +206,20 @@ static void drop_pieces(struct mongo_longer *l)
 {
     l->to = 0;
     l->piece_count = l->sent = 0;
+    l->rolling = (struct longer_figures){.batches = 0};
 }
 
 void mongo_longer_take(struct mongo_store *m, int64_t stored)
 {
     struct mongo_longer *l = &m->longer;
     mongo_longer_begin(m);
-    clear_sums(m, l->sums);
+    clear_waiting(m);
     drop_pieces(l);
     l->rolled = m->writer.committed;
     l->stored = stored;
-    l->unrolled_count = l->log_count = l->log_bytes = 0;
+    l->unrolled_count = 0;
     l->from_logs = false;
+    show_figures(m);
 }
 
 /* All that is committed, and not in a roll-up yet, is in the one that begins. */
@@ -209,9 +228,9 @@ static void begin(struct mongo_store *m)
     struct mongo_longer *l = &m->longer;
     l->to = m->writer.committed;
     l->begun_ms = clock_mono_ms(m->store.clock);
+    l->rolling = (struct longer_figures){l->log_count, l->log_bytes, l->since_ms};
     mongo_write_roll_up(m);
-    clear_sums(m, l->sums);
-    l->log_count = l->log_bytes = 0;
+    clear_waiting(m);
 }
 
 static bool send_piece(struct mongo_store *m, struct err *e)
@@ -272,6 +291,7 @@ static bool go_on(struct mongo_store *m, bool all, bool *is_due, struct err *e)
         return true;
     l->rolled = l->to;
     drop_pieces(l);
+    show_figures(m);
     failpoint(FAILPOINT_ROLL_UP_SENT);
     return true;
 }
@@ -283,10 +303,10 @@ static bool roll_up_logs(struct mongo_store *m, struct err *e)
     const int64_t to = m->writer.committed;
     if (!mongo_replay(m, m->writer.slot, l->rolled, to, e))
         return false;
-    clear_sums(m, l->sums);
+    clear_waiting(m);
     l->rolled = to;
-    l->log_count = l->log_bytes = 0;
     l->from_logs = false;
+    show_figures(m);
     return true;
 }
 
@@ -300,7 +320,9 @@ bool mongo_roll_up(struct mongo_store *m, bool all, struct err *e)
         good = go_on(m, all, &is_due, e);
         is_due = is_due && (all ? l->rolled < m->writer.committed : l->to != 0 && l->sent < pieces_due(m));
     }
-    if (!good) {
+    if (!good) { /* its batches wait for their logs */
+        l->log_count += l->rolling.batches;
+        l->log_bytes += l->rolling.log_bytes;
         drop_pieces(l);
         l->from_logs = true;
     }
