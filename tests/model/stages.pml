@@ -182,7 +182,7 @@ inline add_to(doc, below, number, what)
 #ifdef WITHOUT_KEEPING_LOGS
 #define IS_NEEDLESS(n) ((n) <= seq[s] && !(open[s] && (n) == seq[s]))
 #elif defined(WITHOUT_THE_SEATS_ROLLED)
-#define IS_NEEDLESS(n) ((n) <= from)
+#define IS_NEEDLESS(n) ((n) <= from && !(open[s] && (n) == seq[s]))
 #else
 #define IS_NEEDLESS(n) ((n) <= rolled[s])
 #endif
@@ -216,7 +216,11 @@ inline close_open()
 /* A log that is missing is one that nobody needs: the seat says so by now. */
 inline check_rolled()
 {
+#ifdef WITHOUT_THE_LOGS_NUMBER
+    assert(rolled[s] >= q)
+#else
     assert(rolled[s] >= at) /* or a log is missing */
+#endif
 }
 
 /* From the last one back: each names the one before it. */
