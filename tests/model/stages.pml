@@ -26,6 +26,9 @@
 #ifndef REPLAYERS
 #define REPLAYERS 0
 #endif
+#ifndef READERS
+#define READERS 1
+#endif
 #ifndef EXPIRES
 #define EXPIRES 0
 #endif
@@ -182,7 +185,7 @@ inline add_to(doc, below, number, what)
 #ifdef WITHOUT_KEEPING_LOGS
 #define IS_NEEDLESS(n) ((n) <= seq[s] && !(open[s] && (n) == seq[s]))
 #elif defined(WITHOUT_THE_SEATS_ROLLED)
-#define IS_NEEDLESS(n) ((n) <= from)
+#define IS_NEEDLESS(n) ((n) <= from && !(open[s] && (n) == seq[s]))
 #else
 #define IS_NEEDLESS(n) ((n) <= rolled[s])
 #endif
@@ -214,12 +217,17 @@ inline close_open()
 /* ---- replay: batches after r, up to q, from their logs */
 
 /* A log that is missing is one that nobody needs: the seat says so by now. */
-inline check_rolled()
+inline check_rolled(n)
 {
-    assert(rolled[s] >= at) /* or a log is missing */
+#ifdef WITHOUT_THE_LOGS_NUMBER
+    assert(rolled[s] >= q || (n) == 0)
+#else
+    assert(rolled[s] >= (n)) /* or a log is missing */
+#endif
 }
 
-/* From the last one back: each names the one before it. */
+/* From the last one back: each names the one before it. Then the seat is read again: what it calls rolled up by now may
+ * have been deleted, and a zombie may have inserted another log of the number. */
 inline list_parts()
 {
     at = q;
@@ -230,20 +238,33 @@ inline list_parts()
         if
         :: log[s].at[at].inc ->
             parts = parts | (1 << at);
+            author[at] = log[s].at[at].inc;
 #ifdef WITHOUT_PREV
             at--
         :: else -> at--
 #else
             at = log[s].at[at].prev
         :: else ->
-            check_rolled();
+            missing = at;
             at = 0
 #endif
         fi
        }
     :: at <= r -> break
     od;
-    at = 0
+    atomic {
+        may_die();
+        check_rolled(missing);
+        missing = 0;
+        at = 0;
+#ifndef WITHOUT_LOOKING_AFTER_LISTING
+        do
+        :: at <= rolled[s] && at < NUMBERS -> parts = parts & ~(1 << at); author[at] = 0; at++
+        :: else -> break
+        od;
+        at = 0
+#endif
+    }
 }
 
 #ifdef WITHOUT_ORDER
@@ -265,11 +286,12 @@ inline read_part()
         od;
         parts = parts & ~(1 << at);
         if
-        :: log[s].at[at].inc ->
+        :: log[s].at[at].inc == author[at] ->
             event = log[s].at[at].event;
             before = log[s].at[at].prev
-        :: else -> check_rolled()
-        fi
+        :: else -> check_rolled(at)
+        fi;
+        author[at] = 0
     }
 }
 
@@ -361,6 +383,12 @@ inline forget_replay()
     parts = 0;
     event = 0;
     before = 0;
+    missing = 0;
+    i = 0;
+    do
+    :: i < NUMBERS -> author[i] = 0; i++
+    :: else -> break
+    od;
     i = 0;
     s = 0
 }
@@ -591,7 +619,7 @@ proctype daemon(byte which; byte id)
     byte s, my_inc, prev, last, i;
     byte r, q, was, whose; /* as the seat showed them */
     bool has_unrolled;
-    byte at, parts, event, before; /* of the replay under way */
+    byte at, parts, author[NUMBERS], missing, event, before; /* of the replay under way */
     byte from, sum;           /* `rolled`, and the sums of batches after that, as in a document */
     byte to, rolling, unsent; /* the roll-up under way */
     bool from_logs, must;
@@ -636,7 +664,7 @@ active [REPLAYERS] proctype replayer()
     byte s, i;
     byte r, q, was, whose;
     bool has_unrolled;
-    byte at, parts, event, before; /* of the replay under way */
+    byte at, parts, author[NUMBERS], missing, event, before; /* of the replay under way */
     batch b;
 end:
     atomic {
@@ -692,6 +720,7 @@ end:
 
 /* ---- who reads a chart of one of the longer documents, or of the same series in the fine one */
 
+#if READERS
 active proctype reader()
 {
     byte d, were_done, value;
@@ -736,6 +765,7 @@ active proctype reader()
         reads_fine = false
     }
 }
+#endif
 
 init
 {
