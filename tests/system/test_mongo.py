@@ -389,6 +389,26 @@ http: {{listen: "127.0.0.1:0"}}
         self.check(lines)
 
 
+    def test_a_begin_that_fails_takes_no_slot(self):
+        """The connection ends, time and again, once the slot is taken: the daemon begins anew, and is one writer."""
+        self.put_between()
+        ended = []
+
+        def answer(piece):
+            if b"\x02count\0" in piece and b"pages.series" in piece and len(ended) < 3:
+                ended.append(piece)
+                return b""
+            return None
+        self.between.answer = answer
+        self.write("a.log", lines := log(dice(), 50))
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for(lambda: self.nexts().get("a.log"), lambda found: found == len(lines))
+        self.assertEqual(3, len(ended))
+        self.assertEqual({"w0"}, {*self.ledger.slots()})
+        self.stop()
+        self.check(lines)
+
+
 class Together(OfOneLog):
     """Two imports at a time, of one database."""
 
@@ -425,6 +445,18 @@ class Together(OfOneLog):
         self.assertLess(most, 140)
         self.check(lines, files=["a.log"])
         self.check_at_rest()
+
+    def test_very_many_logs_are_deleted_by_and_by(self):
+        """As a long backup leaves them: one command for all of them might take longer than a reply may."""
+        self.anew()
+        self.count(self.write("b.log", log(self.dice, 10)))
+        old = [{"_id": f"w0/{0:016x}/{number:016x}/0000", "prev": number - 1, "zstd": b"old"} for number in range(2500)]
+        self.base.batches.insert_many(old)
+        between = proxy.Proxy(self.server.port)
+        self.addCleanup(between.close)
+        self.count("a.log", url=f"mongodb://127.0.0.1:{between.port}/{self.name}")
+        self.assertEqual(0, self.base.batches.count_documents({}))
+        self.assertGreaterEqual(between.commands["delete", "batches"], 3)
 
     def test_both_finish_what_a_third_left(self):
         for number in range(max(2, ROUNDS // 3)):

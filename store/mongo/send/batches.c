@@ -164,11 +164,33 @@ const struct mongo_open *mongo_find_log(const struct mongo_logs *l, int64_t seq)
     return i > 0 && l->list[i - 1].seq == seq ? &l->list[i - 1] : NULL;
 }
 
-bool mongo_delete_logs(struct mongo_store *m, const struct mongo_open *last, struct err *e)
+static bool take_end(void *context, const bson_t *document)
 {
-    char from[MONGO_BATCH_BYTES], to[MONGO_BATCH_BYTES];
+    struct mongo_open o;
+    unsigned part;
+    if (mongo_parse_batch_id(mongo_text_at(document, "_id"), &o, &part))
+        mongo_batch_id(context, &o, ""); /* before its first part */
+    return false;
+}
+
+bool mongo_delete_logs(struct mongo_store *m, const struct mongo_open *last, bool *more, struct err *e)
+{
+    char from[MONGO_BATCH_BYTES], to[MONGO_BATCH_BYTES], end[MONGO_BATCH_BYTES];
     snprintf(from, sizeof from, "%s/", last->slot);
     mongo_batch_id(to, last, "");
+    memcpy(end, to, sizeof end);
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
-    return mongo_delete_all(m->client, MONGO_BATCHES, filter, NULL, e);
+    bson_t *options =
+        BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "sort", "{", "_id", BCON_INT32(1), "}",
+                 "skip", BCON_INT64(MONGO_LOGS_DELETED), "limit", BCON_INT64(1));
+    bool good = mongo_look(m->client, MONGO_BATCHES, bson_copy(filter), options, take_end, end, e);
+    *more = strcmp(end, to) != 0;
+    if (*more) {
+        bson_destroy(filter);
+        filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(end), "}");
+    }
+    if (good)
+        return mongo_delete_all(m->client, MONGO_BATCHES, filter, NULL, e);
+    bson_destroy(filter);
+    return false;
 }

@@ -44,5 +44,8 @@ bool mongo_list_logs(struct mongo_store *m, struct mongo_logs *l, struct err *e)
  * it: a writer that takes a slot begins behind all that was committed in it. */
 const struct mongo_open *mongo_find_log(const struct mongo_logs *l, int64_t seq);
 
-/* Deletes all logs of a slot before this batch. */
-bool mongo_delete_logs(struct mongo_store *m, const struct mongo_open *last, struct err *e) MUST_CHECK;
+/* Deletes the logs of a slot before this batch, the first ones, some MONGO_LOGS_DELETED at once: after a long
+ * backup there are very many. *more: there are others. */
+#define MONGO_LOGS_DELETED 1000
+bool mongo_delete_logs(struct mongo_store *m, const struct mongo_open *last, bool *more,
+                       struct err *e) MUST_CHECK;

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "store/mongo/ledger/copies.h"
 #include "store/mongo/raw/raw.h"
@@ -51,22 +52,28 @@ static int64_t first_kept(const struct mongo_store *m)
 
 /* Deletes our slot's logs of batches that are done. A backup needs the logs of batches committed since it
  * began. All batches here were committed before the ledger is asked whether a backup has begun. */
-static bool delete_logs(struct mongo_store *m, struct err *e)
+static bool delete_logs(struct mongo_store *m, bool all, struct err *e)
 {
-    bool holds;
+    bool holds, good, more;
     if (!mongo_backup_holds(m, &holds, e))
         return false;
     if (holds)
         return true; /* they are deleted with later ones */
     const struct mongo_open last = own_open(m, first_kept(m));
-    return mongo_delete_logs(m, &last, e);
+    do
+        good = mongo_delete_logs(m, &last, &more, e);
+    while (good && more && all);
+    if (good && more)
+        m->writer.logs_deleted = 0; /* it goes on at the next turn */
+    return good;
 }
 
 /* ---- one batch */
 
 static bool is_under_way(const struct mongo_store *m, const struct batch *batch)
 {
-    if (m->batch.step == STEP_NONE || m->batch.range_count != batch->range_count)
+    if (m->batch.step == STEP_NONE || m->batch.range_count != batch->range_count ||
+        m->batch.backfills != batch->backfills || (batch->backfills && m->batch.report != batch->report))
         return false;
     for (size_t i = 0; i < batch->range_count; i++) {
         const struct range *a = &m->batch.ranges[i], *b = &batch->ranges[i];
@@ -290,6 +297,17 @@ bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
     return false;
 }
 
+/* The server refuses what nothing relies on, as with a ledger that is full: that must not end a writer that
+ * counts on. It is tried again later. */
+static bool may_be_left(const char *event, const struct err *e)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    if (e->code != EX_IOERR || e->retryable)
+        return false;
+    log_warn(event, "error=%s", log_quote(e->text, quoted));
+    return true;
+}
+
 bool mongo_housekeep(struct store *st, bool all, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
@@ -298,7 +316,8 @@ bool mongo_housekeep(struct store *st, bool all, struct err *e)
         return true;
     const int64_t kept_ms = m->writer.kept_ms;
     if (!mongo_keep_slot(m, e) || ((all || m->writer.kept_ms != kept_ms) && !mongo_settle_claims(m, e)) ||
-        !mongo_retire(m, all, e) || !mongo_condense(m, all, e))
+        (!mongo_retire(m, all, e) && !may_be_left("not_retired", e)) ||
+        (!mongo_condense(m, all, e) && !may_be_left("not_condensed", e)))
         return false;
     if (!mongo_roll_up(m, all || is_idle, e) || (must_tell(m, all || is_idle) && !end_last(m, e)))
         return false;
@@ -306,5 +325,5 @@ bool mongo_housekeep(struct store *st, bool all, struct err *e)
     if (first == m->writer.logs_deleted || (!all && !is_idle && first - m->writer.logs_deleted < LOGS_KEPT))
         return true;
     m->writer.logs_deleted = first;
-    return delete_logs(m, e);
+    return delete_logs(m, all, e);
 }
