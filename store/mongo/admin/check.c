@@ -33,16 +33,11 @@ struct seen {
     int64_t fence; /* highest fence of a roll-up */
 };
 
-/* Numbers between these were never given, neither by the slot's last writer in the ledger nor before. */
-struct gap {
-    int64_t after, before;
-};
-
 struct checking {
     struct mongo_store *m;
     struct mongo_problems problems;
-    bson_t before;                   /* the ledger before the documents were read */
-    struct gap gaps[MONGO_SLOTS][2]; /* in the ledger itself, and in the seat */
+    bson_t before; /* the ledger before the documents were read */
+    struct mongo_gap gaps[MONGO_SLOTS][MONGO_GAPS];
     struct text key, id;
     const struct mongo_collection *collection;
     struct seen *seen;        /* that of the current collection */
@@ -59,11 +54,6 @@ static const char *id_of(const bson_t *document)
     return id[0] != '\0' ? id : "(no text)";
 }
 
-static bool is_in_gap(const struct gap gaps[2], int64_t seq)
-{
-    return (seq > gaps[0].after && seq < gaps[0].before) || (seq > gaps[1].after && seq < gaps[1].before);
-}
-
 static void note_applied(struct checking *g, const char *key, int64_t seq, const char *id)
 {
     struct seen *seen = g->seen;
@@ -72,7 +62,7 @@ static void note_applied(struct checking *g, const char *key, int64_t seq, const
         seen->fence = seq > seen->fence ? seq : seen->fence;
     if (slot == MONGO_SLOTS)
         return;
-    if (is_in_gap(g->gaps[slot], seq) && seen->lost[slot]++ == 0)
+    if (mongo_is_in_gap(g->gaps[slot], seq) && seen->lost[slot]++ == 0)
         snprintf(seen->lost_ids[slot], sizeof seen->lost_ids[slot], "%s", id);
     if (seq <= seen->seq[slot])
         return;
@@ -276,27 +266,6 @@ static bool check_ledger(struct checking *g, const bson_t *ledger, struct err *e
     return true;
 }
 
-/* Numbers between the last batch of a slot and the first one of its writer, at the place where the writer
- * counts: in the ledger itself, or in the seat. */
-static struct gap read_gap(const struct checking *g, int slot, bool is_home)
-{
-    const char *name = mongo_slots[slot];
-    struct gap gap = {mongo_slot_at(&g->before, name, is_home ? "gap.after" : "seat.gap.after", 0),
-                      mongo_slot_at(&g->before, name, is_home ? "gap.before" : "seat.gap.before", 0)};
-    const int64_t last = mongo_slot_at(&g->before, name, is_home ? "home_seq" : "seat.seq", 0);
-    if (last > gap.after && last < gap.before) /* an older version has used the number */
-        gap.before = gap.after;
-    return gap;
-}
-
-static void read_gaps(struct checking *g)
-{
-    for (int slot = 0; slot < MONGO_SLOTS; slot++) {
-        g->gaps[slot][0] = read_gap(g, slot, true);
-        g->gaps[slot][1] = read_gap(g, slot, false);
-    }
-}
-
 static bool check_all(struct checking *g, struct err *e)
 {
     bson_t after = BSON_INITIALIZER;
@@ -321,7 +290,8 @@ bool mongo_check(struct store *st, check_fn *problem, void *context, struct err 
 {
     struct checking g = {.m = mongo_of(st), .problems = {problem, context}};
     bool good = mongo_read_ledger(g.m, &g.before, e);
-    read_gaps(&g);
+    for (int slot = 0; slot < MONGO_SLOTS; slot++)
+        mongo_gaps_of(&g.before, mongo_slots[slot], g.gaps[slot]);
     good = good && check_all(&g, e);
     bson_destroy(&g.before);
     text_fini(&g.key);

@@ -113,17 +113,31 @@ bool mongo_log_next(struct mongo_log_reader *r, struct slice *update, struct err
     }
 }
 
-/* Has the update the shape { c: text, f: { _id: text, … }, u: { OPERATOR: { … }, … } }? */
-static bool is_update(struct slice raw)
+bool mongo_log_each(struct slice packed, mongo_update_fn *fn, void *context, struct err *e)
 {
+    struct mongo_log_reader r;
+    struct slice raw;
     bson_t update;
+    bool good;
+    mongo_log_open(&r, packed);
+    while ((good = mongo_log_next(&r, &raw, e)) && raw.len > 0) {
+        ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len));
+        if (!(good = fn(context, &update, e)))
+            break;
+    }
+    mongo_log_close(&r);
+    return good;
+}
+
+/* Has the update the shape { c: text, f: { _id: text, … }, u: { OPERATOR: { … }, … } }? */
+static bool is_update(const bson_t *update)
+{
     bson_iter_t it, at;
     bson_t change;
-    if (!bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len) ||
-        !bson_validate(&update, BSON_VALIDATE_NONE, NULL) || !mongo_find_member(&update, "c", &it) ||
-        !BSON_ITER_HOLDS_UTF8(&it) || !bson_iter_init_find(&it, &update, "f") ||
+    if (!bson_validate(update, BSON_VALIDATE_NONE, NULL) || !mongo_find_member(update, "c", &it) ||
+        !BSON_ITER_HOLDS_UTF8(&it) || !bson_iter_init_find(&it, update, "f") ||
         !mongo_find_in(&it, "_id", &at) || !BSON_ITER_HOLDS_UTF8(&at) ||
-        !mongo_find_document(&update, "u", &change) || !bson_iter_init(&it, &change))
+        !mongo_find_document(update, "u", &change) || !bson_iter_init(&it, &change))
         return false;
     while (bson_iter_next(&it)) {
         if (!BSON_ITER_HOLDS_DOCUMENT(&it))
@@ -132,15 +146,13 @@ static bool is_update(struct slice raw)
     return true;
 }
 
+static bool check_update(void *context, const bson_t *update, struct err *e)
+{
+    (void)context;
+    return is_update(update) || damaged(e);
+}
+
 bool mongo_log_check(struct slice packed, struct err *e)
 {
-    struct mongo_log_reader r;
-    struct slice update;
-    bool good;
-    mongo_log_open(&r, packed);
-    do
-        good = mongo_log_next(&r, &update, e) && (update.len == 0 || is_update(update) || damaged(e));
-    while (good && update.len > 0);
-    mongo_log_close(&r);
-    return good;
+    return mongo_log_each(packed, check_update, NULL, e);
 }

@@ -52,5 +52,8 @@ void mongo_log_open(struct mongo_log_reader *r, struct slice packed);
 void mongo_log_close(struct mongo_log_reader *r);
 /* The next update, valid until the next call; length 0: the end. EX_DATAERR: damaged. */
 bool mongo_log_next(struct mongo_log_reader *r, struct slice *update, struct err *e) MUST_CHECK;
+/* Calls `fn` for each update, until it returns false: then the walk fails, too, with *e as `fn` leaves it. */
+typedef bool mongo_update_fn(void *context, const bson_t *update, struct err *e);
+bool mongo_log_each(struct slice packed, mongo_update_fn *fn, void *context, struct err *e) MUST_CHECK;
 /* Checks the whole log. EX_DATAERR: damaged. */
 bool mongo_log_check(struct slice packed, struct err *e) MUST_CHECK;

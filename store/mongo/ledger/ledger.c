@@ -20,6 +20,30 @@ int64_t mongo_seq_of(const bson_t *ledger, const char *slot)
     return mongo_slot_at(ledger, slot, "seq", 0);
 }
 
+bool mongo_is_in_gap(const struct mongo_gap gaps[MONGO_GAPS], int64_t number)
+{
+    bool is = false;
+    for (int i = 0; i < MONGO_GAPS; i++)
+        is |= number > gaps[i].after && number < gaps[i].before;
+    return is;
+}
+
+void mongo_gaps_of(const bson_t *ledger, const char *slot, struct mongo_gap gaps[MONGO_GAPS])
+{
+    static const struct {
+        const char *after, *before, *last;
+    } names[MONGO_GAPS] = {{"gap.after", "gap.before", "home_seq"},
+                           {"seat.gap.after", "seat.gap.before", "seat.seq"}};
+    for (int i = 0; i < MONGO_GAPS; i++) {
+        const int64_t last = mongo_slot_at(ledger, slot, names[i].last, 0);
+        gaps[i].after = mongo_slot_at(ledger, slot, names[i].after, 0);
+        gaps[i].before = mongo_slot_at(ledger, slot, names[i].before, 0);
+        if (last > gaps[i].after &&
+            last < gaps[i].before) /* an older version, which knows no gaps, used it */
+            gaps[i].before = gaps[i].after;
+    }
+}
+
 bool mongo_read_home(struct mongo_store *m, bson_t *ledger, struct err *e)
 {
     bool is_writer = m->writer.identity[0] != '\0';

@@ -28,6 +28,14 @@ bool mongo_read_picture(struct mongo_store *m, bson_t *ledger, struct err *e) MU
 int64_t mongo_slot_at(const bson_t *ledger, const char *slot, const char *name, int64_t otherwise);
 /* The number of a slot's last batch. The ledger was read by any of these but mongo_read_home(). */
 int64_t mongo_seq_of(const bson_t *ledger, const char *slot);
+/* Numbers between these were never given, neither by the slot's last writer in this place nor before. */
+struct mongo_gap {
+    int64_t after, before;
+};
+/* The gaps of a slot: in the ledger itself, and in the seat. */
+#define MONGO_GAPS 2
+void mongo_gaps_of(const bson_t *ledger, const char *slot, struct mongo_gap gaps[MONGO_GAPS]);
+bool mongo_is_in_gap(const struct mongo_gap gaps[MONGO_GAPS], int64_t number);
 /* The open batch of a slot; false: none. */
 bool mongo_open_of(const bson_t *ledger, const char *slot, struct mongo_open *o);
 /* The open batches of all slots; returns their count. */

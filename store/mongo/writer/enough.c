@@ -123,9 +123,11 @@ static bool takes(const bson_t *update)
            bson_iter_recurse(&inc, &at) && bson_iter_next(&at) && strcmp(bson_iter_key(&at), "written") != 0;
 }
 
-static bool add_update(struct enough *n, const bson_t *update)
+static bool add_update(void *context, const bson_t *update, struct err *e)
 {
+    struct enough *n = context;
     const char *collection = mongo_text_at(update, "c");
+    (void)e;
     if (!takes(update))
         return true;
     if ((n->count == PAGE || strcmp(collection, n->collection) != 0) && !read_page(n))
@@ -154,18 +156,7 @@ static int64_t find_may_be_gone(const struct mongo_store *m)
 bool mongo_check_enough(struct mongo_store *m, struct slice packed, struct err *e)
 {
     struct enough n = {.m = m, .may_be_gone_ms = find_may_be_gone(m), .e = e, .good = true};
-    struct mongo_log_reader log;
-    struct slice raw;
-    bson_t update;
-    bool good;
-    mongo_log_open(&log, packed);
-    while ((good = mongo_log_next(&log, &raw, e)) && raw.len > 0) {
-        ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len)); /* our own log is valid */
-        if (!(good = add_update(&n, &update)))
-            break;
-    }
-    mongo_log_close(&log);
-    if (good)
+    if (mongo_log_each(packed, add_update, &n, e))
         return read_page(&n);
     for (size_t i = 0; i < n.count; i++)
         bson_destroy(n.updates[i]);
