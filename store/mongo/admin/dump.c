@@ -269,7 +269,7 @@ static bool damaged(const struct reading *r, const char *why, struct err *e)
     return err_set(e, EX_DATAERR, "%s is damaged: %s; take another backup", r->path, why);
 }
 
-/* Reads the next bytes. So much room is asked for only if a document says that it is longer than any can be. */
+/* Reads the next bytes. It is asked for so much only if a document says that it is longer than any can be. */
 static ssize_t read_bytes(void *context, void *bytes, size_t room)
 {
     struct reading *r = context;

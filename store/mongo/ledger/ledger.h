@@ -43,3 +43,11 @@ size_t mongo_all_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS])
 /* Reads the batch that is open now in the place where `of` was open. now->seq is -1 if there is none. */
 bool mongo_read_open(struct mongo_store *m, const struct mongo_open *of, struct mongo_open *now,
                      struct err *e) MUST_CHECK;
+
+/* The ledger and each seat are one document, and a server takes 16 MiB. */
+
+/* Warns once of the ledger, and once of this writer's seat; another's is not this one's to tell. */
+void mongo_warn_if_full(struct mongo_store *m, const bson_t *document);
+/* The server has refused an update of the ledger or of a seat: if that is nearly full, *e says so, and what
+ * to do. Returns false. */
+bool mongo_explain_full(struct mongo_store *m, const char *id, struct err *e);

@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "store/mongo/handle/names.h"
-#include "store/mongo/ledger/full.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/seat.h"
 #include "store/mongo/wire/field.h"
