@@ -267,17 +267,14 @@ static void check_partition(struct checking *g, const bson_t *ledger, const char
 static bool check_ledger(struct checking *g, const bson_t *ledger, struct err *e)
 {
     struct mongo_open open[MONGO_SLOTS];
-    bson_iter_t all, at;
+    bson_iter_t at;
     size_t count = mongo_all_open(ledger, open);
     for (size_t i = 0; i < count; i++) {
         if (!check_log(g, &open[i], e))
             return false;
     }
-    if (mongo_find_member(ledger, "partitions", &all) && BSON_ITER_HOLDS_DOCUMENT(&all) &&
-        bson_iter_recurse(&all, &at)) {
-        while (bson_iter_next(&at))
-            check_partition(g, ledger, bson_iter_key(&at), &at);
-    }
+    for (bool more = mongo_begin_members(ledger, "partitions", &at); more && bson_iter_next(&at);)
+        check_partition(g, ledger, bson_iter_key(&at), &at);
     return true;
 }
 

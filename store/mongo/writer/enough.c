@@ -60,8 +60,8 @@ static int64_t operand_at(const bson_t *document, const char *path)
 /* A sum at the end of int64 may stand for any larger one. */
 static bool check_document(struct enough *n, const bson_t *update, const bson_t *document)
 {
-    bson_iter_t inc, at;
-    ASSERT(mongo_find_member(update, "u.$inc", &inc) && bson_iter_recurse(&inc, &at));
+    bson_iter_t at;
+    ASSERT(mongo_begin_members(update, "u.$inc", &at));
     while (bson_iter_next(&at)) {
         const char *path = bson_iter_key(&at);
         const int64_t has = operand_at(document, path), less = bson_iter_as_int64(&at);
@@ -88,8 +88,8 @@ static bool see_document(void *context, const bson_t *document)
 static int64_t date_of(const bson_t *update)
 {
     bson_iter_t filter, at;
-    bool found = mongo_find_member(update, "f", &filter) && bson_iter_recurse(&filter, &at) &&
-                 bson_iter_find(&at, "metadata.date") && BSON_ITER_HOLDS_DATE_TIME(&at);
+    bool found = mongo_find_member(update, "f", &filter) && mongo_find_in(&filter, "metadata.date", &at) &&
+                 BSON_ITER_HOLDS_DATE_TIME(&at);
     return found ? bson_iter_date_time(&at) : INT64_MIN;
 }
 
@@ -118,9 +118,9 @@ static bool read_page(struct enough *n)
 /* Does the update take counts out of a document? Rankings and version stamps only grow. */
 static bool takes(const bson_t *update)
 {
-    bson_iter_t inc, at;
-    return date_of(update) != INT64_MIN && mongo_find_member(update, "u.$inc", &inc) &&
-           bson_iter_recurse(&inc, &at) && bson_iter_next(&at) && strcmp(bson_iter_key(&at), "written") != 0;
+    bson_iter_t at;
+    return date_of(update) != INT64_MIN && mongo_begin_members(update, "u.$inc", &at) &&
+           bson_iter_next(&at) && strcmp(bson_iter_key(&at), "written") != 0;
 }
 
 static bool add_update(void *context, const bson_t *update, struct err *e)
