@@ -144,13 +144,12 @@ const char *mongo_time(enum span span, int64_t ms, char buf[MONGO_TIME_BYTES])
 bool mongo_parse_time(enum span span, const char *text, int64_t *ms)
 {
     char again[MONGO_TIME_BYTES];
-    bool is_month = strlen(text) == 6;
-    long date = is_month || strlen(text) == 8 ? strtol(text, NULL, 10) : 0;
-    int days = (int)(is_month ? date * 100 + 1 : date);
-    int year = days / 10000, month = days / 100 % 100, day = days % 100;
-    if (date <= 0 || month < 1 || month > 12 || day < 1 || day > civil_month_days(year, month))
+    struct civil c = {.month = 1, .day = 1};
+    if (sscanf(text, "%4d%2d%2d%2d%2d", &c.year, &c.month, &c.day, &c.hour, &c.minute) < 2 || c.month < 1 ||
+        c.month > 12 || c.day < 1 || c.day > civil_month_days(c.year, c.month) || c.hour > 23 ||
+        c.minute > 59)
         return false;
-    *ms = civil_days(year, month, day) * DAY_MS;
+    *ms = civil_to_ms(&c);
     return strcmp(mongo_time(span, *ms, again), text) == 0;
 }
 

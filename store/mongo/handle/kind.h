@@ -84,7 +84,7 @@ enum span mongo_longest(const struct report *r, const struct mongo_kind *k);
 /* The time with which `_id` begins: "20101010". */
 #define MONGO_TIME_BYTES 16
 const char *mongo_time(enum span span, int64_t ms, char buf[MONGO_TIME_BYTES]);
-/* The inverse, for a day, a week (which may begin before 1970) or a month; false: not such a time. */
+/* The inverse, but for a year; a week may begin before 1970. False: not such a time. */
 bool mongo_parse_time(enum span span, const char *text, int64_t *ms);
 
 /* The name of counts of a resolution, in all documents that have them: "minute". */
