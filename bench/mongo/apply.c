@@ -271,7 +271,7 @@ static size_t take_updates(struct bench *b, struct part *part, struct bare *bare
     struct mongo_log_reader reader;
     struct mongo_log log = {0};
     struct batch batch = batch_of(b, &part);
-    struct slice raw;
+    const bson_t *update;
     struct err e;
     if (!mongo_resolve(m, &batch, &e))
         fail(&e);
@@ -279,11 +279,9 @@ static size_t take_updates(struct bench *b, struct part *part, struct bare *bare
     mongo_write_updates(m, &batch, &log);
     restore_notes(m, notes, known);
     mongo_log_open(&reader, text_slice(&log.packed));
-    while (mongo_log_next(&reader, &raw, &e) && raw.len > 0) {
-        bson_t update;
+    while (mongo_log_next(&reader, &update, &e) && update != NULL) {
         bson_iter_t it;
-        ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len) &&
-               bson_iter_init_find(&it, &update, "c"));
+        ASSERT(bson_iter_init_find(&it, update, "c"));
         const char *collection = bson_iter_utf8(&it, NULL);
         if (strcmp(collection, "pages.day") != 0 && strcmp(collection, "pages.month") != 0)
             continue;
@@ -291,9 +289,9 @@ static size_t take_updates(struct bench *b, struct part *part, struct bare *bare
         struct update *u = &bare->updates[bare->count++];
         *u = (struct update){.is_month = strcmp(collection, "pages.month") == 0};
         if (new)
-            make(&update, u);
+            make(update, u);
         else
-            strip(&update, u);
+            strip(update, u);
     }
     size_t bytes = log.packed.len;
     mongo_log_close(&reader);

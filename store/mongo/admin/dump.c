@@ -261,7 +261,7 @@ struct reading {
     FILE *file;
     char path[BACKUP_PATH_BYTES];
     XXH3_state_t *hash;
-    uint64_t documents, read;
+    uint64_t documents, read, taken; /* `taken`: bytes of the documents */
 };
 
 static bool damaged(const struct reading *r, const char *why, struct err *e)
@@ -269,11 +269,11 @@ static bool damaged(const struct reading *r, const char *why, struct err *e)
     return err_set(e, EX_DATAERR, "%s is damaged: %s; take another backup", r->path, why);
 }
 
-/* Reads the next bytes. It is asked for so much only if a document says that it is longer than any can be. */
+/* Reads the next bytes. It is asked for more only while a document is not whole. */
 static ssize_t read_bytes(void *context, void *bytes, size_t room)
 {
     struct reading *r = context;
-    if (room > DOCUMENT_MAX)
+    if (r->read - r->taken >= DOCUMENT_MAX)
         return -1;
     const size_t len = fread(bytes, 1, room, r->file);
     XXH3_64bits_update(r->hash, bytes, len);
@@ -288,6 +288,7 @@ static bool read_all(struct reading *r, mongo_dump_fn *fn, void *context, struct
     bool good = true, at_end = false;
     while (good && (document = bson_reader_read(reader, &at_end)) != NULL) {
         r->documents++;
+        r->taken += document->len;
         good = bson_validate(document, BSON_VALIDATE_NONE, NULL) ? fn == NULL || fn(context, document, e)
                                                                  : damaged(r, "a document is no BSON", e);
     }

@@ -14,29 +14,20 @@ struct sending {
     const struct mongo_limits *limits;
     struct mongo_chunk *chunks; /* by connection */
     struct mongo_log_reader log;
-    struct slice next; /* read from the log, in no chunk yet; length 0: none */
+    const bson_t *next; /* read from the log, in no chunk yet; NULL: none */
 };
 
-static const char *collection_of(struct slice raw)
-{
-    bson_t update;
-    ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len));
-    return mongo_text_at(&update, "c");
-}
-
 /* Does the update only preallocate a document? */
-static bool is_ahead(struct slice raw)
+static bool is_ahead(const bson_t *update)
 {
-    bson_t update;
     bson_iter_t operator;
-    ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len));
-    return mongo_begin_members(&update, "u", &operator) && bson_iter_next(&operator) &&
+    return mongo_begin_members(update, "u", &operator) && bson_iter_next(&operator) &&
            strcmp(bson_iter_key(&operator), "$setOnInsert") == 0;
 }
 
 static bool has_room(const struct sending *s, const struct mongo_chunk *c, const char *collection)
 {
-    return c->count == 0 || (c->count < s->limits->updates && c->raw.len + s->next.len <= s->limits->bytes &&
+    return c->count == 0 || (c->count < s->limits->updates && c->raw.len + s->next->len <= s->limits->bytes &&
                              strcmp(c->collection, collection) == 0 && c->is_ahead == is_ahead(s->next));
 }
 
@@ -44,11 +35,11 @@ static bool has_room(const struct sending *s, const struct mongo_chunk *c, const
 static bool fill(struct sending *s, struct mongo_chunk *c, struct err *e)
 {
     while (true) {
-        if (s->next.len == 0 && !mongo_log_next(&s->log, &s->next, e))
+        if (s->next == NULL && !mongo_log_next(&s->log, &s->next, e))
             return false;
-        if (s->next.len == 0)
+        if (s->next == NULL)
             return true;
-        const char *collection = collection_of(s->next);
+        const char *collection = mongo_text_at(s->next, "c");
         if (collection[0] == '\0')
             return err_set(e, EX_DATAERR, "the log of a batch is damaged: an update without a collection");
         if (!has_room(s, c, collection))
@@ -56,8 +47,8 @@ static bool fill(struct sending *s, struct mongo_chunk *c, struct err *e)
         snprintf(c->collection, sizeof c->collection, "%s", collection);
         c->is_ahead = c->count > 0 ? c->is_ahead : is_ahead(s->next);
         c->at[c->count++] = c->raw.len;
-        text_add(&c->raw, s->next.ptr, s->next.len);
-        s->next.len = 0;
+        text_add(&c->raw, (const char *)bson_get_data(s->next), s->next->len);
+        s->next = NULL;
     }
 }
 
