@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "store/mongo/doc/decimal.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
@@ -97,20 +98,19 @@ static int64_t date_of(const bson_t *update)
 static bool read_page(struct enough *n)
 {
     struct mongo_ids ids;
-    bson_t filter = BSON_INITIALIZER;
-    mongo_ids_begin(&ids, &filter);
+    if (n->count == 0)
+        return true;
+    mongo_ids_begin(&ids, bson_new());
     for (size_t i = 0; i < n->count; i++)
         mongo_ids_add(&ids, slice_text(mongo_text_at(n->updates[i], "f._id")));
-    (void)mongo_ids_end(&ids);
-    bool good = n->count == 0 ||
-                (mongo_find(n->m->client, n->collection, &filter, NULL, see_document, n, n->e) && n->good);
+    bool good =
+        mongo_look(n->m->client, n->collection, mongo_ids_end(&ids), NULL, see_document, n, n->e) && n->good;
     for (size_t i = 0; i < n->count; i++) {
         const bson_t *update = n->updates[i];
         if (good && !n->is_found[i] && date_of(update) >= n->may_be_gone_ms)
             good = lacks(n, update, NULL);
         bson_destroy(n->updates[i]);
     }
-    bson_destroy(&filter);
     n->count = 0;
     return good;
 }
