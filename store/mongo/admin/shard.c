@@ -2,6 +2,7 @@
  * printed, not what a mongos does with it. */
 #include "store/mongo/admin/run.h"
 
+#include "store/mongo/admin/admin.h"
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/raw/place.h"
 #include "store/mongo/wire/command.h"
