@@ -106,6 +106,7 @@ bool mongo_index_at(const struct mongo_store *m, const struct mongo_collection *
     return n == 0 && !bson_empty(key);
 }
 
+/* Those of raw events are made with their collection: mongo/raw/place.h. */
 static bool create_index(void *context, const struct mongo_collection *c, struct err *e)
 {
     struct mongo_store *m = context;
@@ -113,12 +114,13 @@ static bool create_index(void *context, const struct mongo_collection *c, struct
     enum mongo_index state = INDEX_IS_THERE;
     struct mongo_index_of index;
     bson_t key;
-    if (c->holds == HOLDS_RAW) /* made as the collection is: mongo/raw/place.h */
+    bool good = true;
+    if (c->holds == HOLDS_RAW)
         return true;
-    bool has_one = mongo_index_at(m, c, 0, &index, &key);
-    const struct mongo_index_wanted wanted = {
-        .collection = c->name, .name = has_one ? index.name : NULL, .key = &key};
-    bool good = !has_one || mongo_create_index(m->client, &wanted, &state, e);
+    if (mongo_index_at(m, c, 0, &index, &key)) {
+        const struct mongo_index_wanted wanted = {.collection = c->name, .name = index.name, .key = &key};
+        good = mongo_create_index(m->client, &wanted, &state, e);
+    }
     if (good && state == INDEX_DIFFERS)
         log_warn("index_differs", "collection=%s error=%s next=\"left alone\"", c->name,
                  log_quote(e->text, quoted));
