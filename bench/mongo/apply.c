@@ -266,14 +266,12 @@ static void restore_notes(struct mongo_store *m, struct mongo_name *kept, size_t
 static void add_updates(struct slice packed, struct bare *bare, bool new)
 {
     struct mongo_log_reader reader;
-    struct slice raw;
+    const bson_t *update;
     struct err e;
     mongo_log_open(&reader, packed);
-    while (mongo_log_next(&reader, &raw, &e) && raw.len > 0) {
-        bson_t update;
+    while (mongo_log_next(&reader, &update, &e) && update != NULL) {
         bson_iter_t it;
-        ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len) &&
-               bson_iter_init_find(&it, &update, "c"));
+        ASSERT(bson_iter_init_find(&it, update, "c"));
         const char *collection = bson_iter_utf8(&it, NULL);
         if (strcmp(collection, "pages.day") != 0 && strcmp(collection, "pages.month") != 0)
             continue;
@@ -281,9 +279,9 @@ static void add_updates(struct slice packed, struct bare *bare, bool new)
         struct update *u = &bare->updates[bare->count++];
         *u = (struct update){.is_month = strcmp(collection, "pages.month") == 0};
         if (new)
-            make(&update, u);
+            make(update, u);
         else
-            strip(&update, u);
+            strip(update, u);
     }
     mongo_log_close(&reader);
 }

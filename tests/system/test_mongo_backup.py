@@ -394,7 +394,8 @@ class Refused(BackupCase):
         with open(pages, "rb") as file:
             whole = file.read()
         for what, data in (("a bit", whole[:3000] + bytes([whole[3000] ^ 4]) + whole[3001:]), ("its end", whole[:-5]),
-                           ("a document", whole[int.from_bytes(whole[:4], "little"):])):
+                           ("a document", whole[int.from_bytes(whole[:4], "little"):]),
+                           ("a length", b"\xff\xff\xff\x7f" + whole[4:]), ("no length", bytes(4) + whole[4:])):
             with self.subTest(damaged=what):
                 with open(pages, "wb") as file:
                     file.write(data)

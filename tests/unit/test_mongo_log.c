@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -38,12 +39,12 @@ static void test_whole(void **state)
 static void unpack(const struct mongo_log *log, struct text *all)
 {
     struct mongo_log_reader r;
-    struct slice update;
+    const bson_t *update;
     struct err e;
     text_clear(all);
     mongo_log_open(&r, text_slice(&log->packed));
-    while (mongo_log_next(&r, &update, &e) && update.len > 0)
-        text_add(all, update.ptr, update.len);
+    while (mongo_log_next(&r, &update, &e) && update != NULL)
+        text_add(all, (const char *)bson_get_data(update), update->len);
     mongo_log_close(&r);
 }
 
@@ -111,13 +112,36 @@ static void test_another_shape(void **state)
     }
 }
 
+/* More than a server takes is damage, however much the log has of it. */
+static void test_long_updates(void **state)
+{
+    static const struct {
+        size_t bytes;
+        bool good;
+    } rows[] = {{1, true},         {1000, true},     {3 << 20, true}, {(32 << 20) - 100, true},
+                {40 << 20, false}, {70 << 20, false}};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct mongo_log log = {0};
+        struct err e;
+        char *id = malloc(rows[i].bytes + 1);
+        memset(id, 'x', rows[i].bytes);
+        id[rows[i].bytes] = '\0';
+        bson_t *other = BCON_NEW("c", "pages.day", "f", "{", "_id", BCON_UTF8(id), "}", "u", "{", "}");
+        write_log(&log, other);
+        assert_int_equal(mongo_log_check(text_slice(&log.packed), &e), rows[i].good);
+        bson_destroy(other);
+        mongo_log_fini(&log);
+        free(id);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_any_bit_flipped),
-        cmocka_unit_test(test_cut_anywhere),
-        cmocka_unit_test(test_another_shape),
+        cmocka_unit_test(test_whole),        cmocka_unit_test(test_any_bit_flipped),
+        cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_another_shape),
+        cmocka_unit_test(test_long_updates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

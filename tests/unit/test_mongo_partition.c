@@ -2,7 +2,7 @@
 #include "store/mongo/writer/partition.h"
 
 #include "base/mem.h"
-#include "store/mongo/writer/member.h"
+#include "store/mongo/writer/position.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -24,7 +24,22 @@
 #pragma once
 
 #include "base/text.h"
-#include "store/mongo/admin/task.h"
+#include "store/store.h"
+
+enum mongo_admin { ADMIN_INDEXES, ADMIN_SHARD, ADMIN_VALIDATOR };
+
+/* One task of `tallyd admin`. */
+struct mongo_task {
+    enum mongo_admin what;
+    bool apply; /* carry it out; else print it, which needs no server */
+    enum store_validation validation;
+    const struct report *reports;
+    size_t report_count;
+    bool weeks;                    /* include documents of weeks */
+    bool ttl;                      /* as in store_options */
+    const struct raw *const *raws; /* as in store_options */
+    size_t raw_count;
+};
 
 /* `out`: the text for the shell, or a report of what was done; after a failure, too. */
 bool mongo_admin(const char *url, const struct mongo_task *task, struct text *out, struct err *e) MUST_CHECK;

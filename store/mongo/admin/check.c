@@ -11,18 +11,27 @@
 
 #include "base/civil.h"
 #include "base/mem.h"
-#include "store/mongo/admin/check_seats.h"
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/ledger/ledger.h"
+#include "store/mongo/ledger/seat.h"
 #include "store/mongo/send/batches.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#define PROBLEM_BYTES 2048
+
+/* Where the problems go that a check finds. */
+struct problems {
+    check_fn *fn;
+    void *context;
+};
 
 /* The numbers of each slot that a collection has. */
 struct seen {
@@ -33,16 +42,11 @@ struct seen {
     int64_t fence; /* highest fence of a roll-up */
 };
 
-/* Numbers between these were never given, neither by the slot's last writer in the ledger nor before. */
-struct gap {
-    int64_t after, before;
-};
-
 struct checking {
     struct mongo_store *m;
-    struct mongo_problems problems;
-    bson_t before;                   /* the ledger before the documents were read */
-    struct gap gaps[MONGO_SLOTS][2]; /* in the ledger itself, and in the seat */
+    struct problems problems;
+    bson_t before; /* the ledger before the documents were read */
+    struct mongo_gap gaps[MONGO_SLOTS][MONGO_GAPS];
     struct text key, id;
     const struct mongo_collection *collection;
     struct seen *seen;        /* that of the current collection */
@@ -51,17 +55,22 @@ struct checking {
     size_t count, capacity, name_capacity;
 };
 
+static void PRINTF_LIKE(2, 3) tell(const struct problems *to, const char *format, ...)
+{
+    char line[PROBLEM_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    to->fn(to->context, line);
+}
+
 /* ---- one document */
 
 static const char *id_of(const bson_t *document)
 {
     const char *id = mongo_text_at(document, "_id");
     return id[0] != '\0' ? id : "(no text)";
-}
-
-static bool is_in_gap(const struct gap gaps[2], int64_t seq)
-{
-    return (seq > gaps[0].after && seq < gaps[0].before) || (seq > gaps[1].after && seq < gaps[1].before);
 }
 
 static void note_applied(struct checking *g, const char *key, int64_t seq, const char *id)
@@ -72,7 +81,7 @@ static void note_applied(struct checking *g, const char *key, int64_t seq, const
         seen->fence = seq > seen->fence ? seq : seen->fence;
     if (slot == MONGO_SLOTS)
         return;
-    if (is_in_gap(g->gaps[slot], seq) && seen->lost[slot]++ == 0)
+    if (mongo_is_in_gap(g->gaps[slot], seq) && seen->lost[slot]++ == 0)
         snprintf(seen->lost_ids[slot], sizeof seen->lost_ids[slot], "%s", id);
     if (seq <= seen->seq[slot])
         return;
@@ -91,18 +100,17 @@ static void check_name(struct checking *g, const bson_t *document)
     const char *id = id_of(document);
     if (!mongo_key_in_document(m, c->report, document, &g->key, &is_other) ||
         (has_time && (date_ms < 0 || date_ms >= CIVIL_END_MS))) {
-        mongo_tell(&g->problems, "%s: the document \"%s\" has no known series, or no time", c->name, id);
+        tell(&g->problems, "%s: the document \"%s\" has no known series, or no time", c->name, id);
         return;
     }
     const struct slice key = text_slice(&g->key);
     mongo_id(&g->id, m, c->report, has_time ? mongo_time(c->kind->span, date_ms, time) : NULL,
              is_other ? NULL : &key);
     if (strcmp(g->id.ptr != NULL ? g->id.ptr : "", id) != 0)
-        mongo_tell(
-            &g->problems,
-            "%s: the document \"%s\" should be called \"%s\", by its metadata: its counts are of another "
-            "series",
-            c->name, id, g->id.ptr != NULL ? g->id.ptr : "");
+        tell(&g->problems,
+             "%s: the document \"%s\" should be called \"%s\", by its metadata: its counts are of another "
+             "series",
+             c->name, id, g->id.ptr != NULL ? g->id.ptr : "");
 }
 
 static bool see_document(void *context, const bson_t *document)
@@ -153,18 +161,16 @@ static bool check_ahead(struct checking *g, size_t i, const bson_t *after, struc
         if (!mongo_count(g->m->client, name, BCON_NEW(path, "{", "$gt", BCON_INT64(seq), "}"), &count, e))
             return false;
         if (seq < 0)
-            mongo_tell(
-                &g->problems,
-                "%s: %" PRId64
-                " documents, one of them \"%s\", have batches of writer w%d, which is not in the ledger",
-                name, count, s->ids[slot], slot);
+            tell(&g->problems,
+                 "%s: %" PRId64
+                 " documents, one of them \"%s\", have batches of writer w%d, which is not in the ledger",
+                 name, count, s->ids[slot], slot);
         else
-            mongo_tell(
-                &g->problems,
-                "%s: %" PRId64 " documents, one of them \"%s\", have batch %" PRId64
-                " of writer w%d, whose last one is %" PRId64
-                " by the ledger: they are newer than the ledger, which may call counted records uncounted",
-                name, count, s->ids[slot], s->seq[slot], slot, seq);
+            tell(&g->problems,
+                 "%s: %" PRId64 " documents, one of them \"%s\", have batch %" PRId64
+                 " of writer w%d, whose last one is %" PRId64
+                 " by the ledger: they are newer than the ledger, which may call counted records uncounted",
+                 name, count, s->ids[slot], s->seq[slot], slot, seq);
     }
     return true;
 }
@@ -174,11 +180,11 @@ static void check_lost(struct checking *g, size_t i)
     const struct seen *s = &g->collections[i];
     for (int slot = 0; slot < MONGO_SLOTS; slot++) {
         if (s->lost[slot] > 0)
-            mongo_tell(&g->problems,
-                       "%s: %" PRIu64
-                       " documents, one of them \"%s\", have batches of writer w%d that the ledger has "
-                       "never known: they are of what was counted before it was put back",
-                       g->names[i].name, s->lost[slot], s->lost_ids[slot], slot);
+            tell(&g->problems,
+                 "%s: %" PRIu64
+                 " documents, one of them \"%s\", have batches of writer w%d that the ledger has "
+                 "never known: they are of what was counted before it was put back",
+                 g->names[i].name, s->lost[slot], s->lost_ids[slot], slot);
     }
 }
 
@@ -191,11 +197,11 @@ static void check_behind(struct checking *g)
             const char *name = mongo_slots[slot];
             int64_t seq = mongo_slot_at(&g->before, name, "seq", -1);
             if (seq > 0 && g->collections[i].seq[slot] < seq && !mongo_open_of(&g->before, name, &open))
-                mongo_tell(&g->problems,
-                           "%s: by the ledger, batch %" PRId64
-                           " of writer w%d is done, but no books have it: they are older "
-                           "than the ledger, and what it calls counted may be missing",
-                           g->names[i].name, seq, slot);
+                tell(&g->problems,
+                     "%s: by the ledger, batch %" PRId64
+                     " of writer w%d is done, but no books have it: they are older "
+                     "than the ledger, and what it calls counted may be missing",
+                     g->names[i].name, seq, slot);
         }
     }
 }
@@ -213,10 +219,10 @@ static bool check_fence(struct checking *g, size_t i, struct err *e)
             return false;
         free(stamps.list);
         if (g->collections[i].fence > stamps.fence)
-            mongo_tell(&g->problems,
-                       "%s: documents were rolled up by fence %" PRId64 ", but `jobs` is at %" PRId64
-                       ": they are newer than it",
-                       c->name, g->collections[i].fence, stamps.fence);
+            tell(&g->problems,
+                 "%s: documents were rolled up by fence %" PRId64 ", but `jobs` is at %" PRId64
+                 ": they are newer than it",
+                 c->name, g->collections[i].fence, stamps.fence);
     }
     return true;
 }
@@ -231,13 +237,13 @@ static bool check_log(struct checking *g, const struct mongo_open *o, struct err
     bool good = mongo_read_log(g->m, o, &packed, e) && mongo_read_open(g->m, o, &now, e);
     bool is_whole = (int64_t)packed.len == o->bytes;
     if (good && now.seq == o->seq && !is_whole)
-        mongo_tell(&g->problems,
-                   "batches: of the log of batch %" PRId64
-                   " of writer %s, which is under way, %zu of %" PRId64 " bytes are there",
-                   o->seq, o->slot, packed.len, o->bytes);
+        tell(&g->problems,
+             "batches: of the log of batch %" PRId64 " of writer %s, which is under way, %zu of %" PRId64
+             " bytes are there",
+             o->seq, o->slot, packed.len, o->bytes);
     if (good && is_whole && !mongo_log_check(text_slice(&packed), &why))
-        mongo_tell(&g->problems, "batches: the log of batch %" PRId64 " of writer %s: %s", o->seq, o->slot,
-                   why.text);
+        tell(&g->problems, "batches: the log of batch %" PRId64 " of writer %s: %s", o->seq, o->slot,
+             why.text);
     text_fini(&packed);
     return good;
 }
@@ -247,55 +253,143 @@ static void check_partition(struct checking *g, const bson_t *ledger, const char
 {
     bson_t partition;
     if (!mongo_take_document(value, &partition)) {
-        mongo_tell(&g->problems, "ledger: the partition \"%s\" is not a document", key);
+        tell(&g->problems, "ledger: the partition \"%s\" is not a document", key);
         return;
     }
     const char *owner = mongo_text_at(&partition, "owner");
     if (mongo_number_at(&partition, "next", 0) < 0 || mongo_number_at(&partition, "epoch", 0) < 0)
-        mongo_tell(&g->problems, "ledger: the partition \"%s\" has a negative offset or a negative epoch",
-                   key);
+        tell(&g->problems, "ledger: the partition \"%s\" has a negative offset or a negative epoch", key);
     if (owner[0] != '\0' && mongo_slot_at(ledger, owner, "inc", -1) < 0)
-        mongo_tell(&g->problems, "ledger: the partition \"%s\" is of writer %s, which it does not know", key,
-                   owner);
+        tell(&g->problems, "ledger: the partition \"%s\" is of writer %s, which it does not know", key,
+             owner);
 }
 
 static bool check_ledger(struct checking *g, const bson_t *ledger, struct err *e)
 {
     struct mongo_open open[MONGO_SLOTS];
-    bson_iter_t all, at;
+    bson_iter_t at;
     size_t count = mongo_all_open(ledger, open);
     for (size_t i = 0; i < count; i++) {
         if (!check_log(g, &open[i], e))
             return false;
     }
-    if (mongo_find_member(ledger, "partitions", &all) && BSON_ITER_HOLDS_DOCUMENT(&all) &&
-        bson_iter_recurse(&all, &at)) {
-        while (bson_iter_next(&at))
-            check_partition(g, ledger, bson_iter_key(&at), &at);
-    }
+    for (bool more = mongo_begin_members(ledger, "partitions", &at); more && bson_iter_next(&at);)
+        check_partition(g, ledger, bson_iter_key(&at), &at);
     return true;
 }
 
-/* Numbers between the last batch of a slot and the first one of its writer, at the place where the writer
- * counts: in the ledger itself, or in the seat. */
-static struct gap read_gap(const struct checking *g, int slot, bool is_home)
+/* ---- the ledger and its seats: do they belong together? */
+
+/* Writers go on meanwhile. So the order of reading decides what may be compared: an incarnation and an epoch
+ * are raised in the ledger before the seat has them, and a seat is there before the ledger names it. */
+struct seating {
+    const struct problems *problems;
+    bson_t home;               /* the ledger itself */
+    struct mongo_seats before; /* read before it */
+    struct mongo_seats after;  /* read after it, without partitions */
+};
+
+/* The epochs of a file begin again while its position comes back from `past`. */
+static bool has_lasting_epoch(const bson_t *partition)
 {
-    const char *name = mongo_slots[slot];
-    struct gap gap = {mongo_slot_at(&g->before, name, is_home ? "gap.after" : "seat.gap.after", 0),
-                      mongo_slot_at(&g->before, name, is_home ? "gap.before" : "seat.gap.before", 0)};
-    const int64_t last = mongo_slot_at(&g->before, name, is_home ? "home_seq" : "seat.seq", 0);
-    if (last > gap.after && last < gap.before) /* an older version has used the number */
-        gap.before = gap.after;
-    return gap;
+    return mongo_text_at(partition, "partition")[0] != '\0';
 }
 
-static void read_gaps(struct checking *g)
+/* Compares an entry of a seat with the ledger's partition. */
+static void check_entry(const struct seating *s, const char *slot, const bson_iter_t *at)
 {
-    for (int slot = 0; slot < MONGO_SLOTS; slot++) {
-        g->gaps[slot][0] = read_gap(g, slot, true);
-        g->gaps[slot][1] = read_gap(g, slot, false);
+    const char *key = bson_iter_key(at);
+    bson_t entry, partitions, partition;
+    bson_iter_t it;
+    if (!mongo_take_document(at, &entry)) {
+        tell(s->problems, "ledger: the partition \"%s\" of seat %s is not a document", key, slot);
+        return;
+    }
+    const int64_t held = mongo_number_at(&entry, "held", 0), fence = mongo_number_at(&entry, "fence", 0);
+    if (mongo_number_at(&entry, "next", 0) < 0 || held < 0 || fence < held)
+        tell(s->problems,
+             "ledger: the partition \"%s\" of seat %s has a negative offset, or was counted without a claim",
+             key, slot);
+    if (!mongo_find_document(&s->home, "partitions", &partitions) ||
+        !bson_iter_init_find(&it, &partitions, key) || !mongo_take_document(&it, &partition) ||
+        !has_lasting_epoch(&partition))
+        return;
+    const int64_t epoch = mongo_number_at(&partition, "epoch", 0);
+    if (fence > epoch)
+        tell(s->problems,
+             "ledger: the partition \"%s\" was claimed %" PRId64 " times by seat %s, and %" PRId64
+             " times by the ledger: the seat is newer than the ledger",
+             key, fence, slot, epoch);
+}
+
+static void check_seat(const struct seating *s, size_t number)
+{
+    const bson_t *seat = &s->before.list[number];
+    const char *slot = mongo_slots[number];
+    bson_iter_t all, at;
+    const int64_t inc = mongo_number_at(seat, "inc", 0), known = mongo_slot_at(&s->home, slot, "inc", -1);
+    if (inc <= 0)
+        tell(s->problems, "ledger: seat %s has no incarnation", slot);
+    else if (known < 0)
+        tell(s->problems, "ledger: seat %s is of a writer that the ledger does not know", slot);
+    else if (inc > known)
+        tell(s->problems,
+             "ledger: seat %s was taken by incarnation %" PRId64 ", and the ledger's last one is %" PRId64
+             ": the seat is newer than the ledger",
+             slot, inc, known);
+    if (!bson_iter_init_find(&all, seat, "partitions"))
+        return;
+    if (!BSON_ITER_HOLDS_DOCUMENT(&all) || !bson_iter_recurse(&all, &at)) {
+        tell(s->problems, "ledger: the partitions of seat %s are not a document", slot);
+        return;
+    }
+    while (bson_iter_next(&at))
+        check_entry(s, slot, &at);
+}
+
+/* Checks that the seats are there which the ledger names. */
+static void check_from(const struct seating *s, const char *key, const bson_t *partition)
+{
+    for (size_t i = 0; i < MONGO_SLOTS; i++) {
+        if (!s->after.has[i] && mongo_is_from(partition, mongo_slots[i]))
+            tell(s->problems,
+                 "ledger: seat %s is missing, which may have the position of partition \"%s\": restore the "
+                 "database from a backup",
+                 mongo_slots[i], key);
     }
 }
+
+static void compare_seats(const struct seating *s)
+{
+    bson_iter_t at;
+    bson_t partition;
+    for (size_t i = 0; i < MONGO_SLOTS; i++) {
+        if (s->before.has[i])
+            check_seat(s, i);
+    }
+    for (bool more = mongo_begin_members(&s->home, "partitions", &at); more && bson_iter_next(&at);) {
+        if (mongo_take_document(&at, &partition))
+            check_from(s, bson_iter_key(&at), &partition);
+    }
+}
+
+/* Names damaged seats, missing seats, and seats that are newer than the ledger. */
+static bool check_seats(struct mongo_store *m, const struct problems *problems, struct err *e)
+{
+    struct seating s = {.problems = problems};
+    bool good = mongo_read_seats(m->client, true, &s.before, e);
+    if (good) {
+        good = mongo_read_home(m, &s.home, e) && mongo_read_seats(m->client, false, &s.after, e);
+        if (good && mongo_number_at(&s.home, "v", 1) >= MONGO_SEATS_FORMAT)
+            compare_seats(&s);
+        bson_destroy(&s.home);
+    }
+    mongo_seats_fini(&s.after);
+    mongo_seats_fini(&s.before);
+    return good;
+}
+
+/* ---- all */
 
 static bool check_all(struct checking *g, struct err *e)
 {
@@ -305,7 +399,7 @@ static bool check_all(struct checking *g, struct err *e)
     if (good) {
         bson_destroy(&after);
         good = mongo_read_ledger(g->m, &after, e) && check_ledger(g, &after, e) &&
-               mongo_check_seats(g->m, &g->problems, e);
+               check_seats(g->m, &g->problems, e);
     }
     for (size_t i = 0; good && i < g->count; i++) {
         check_lost(g, i);
@@ -321,7 +415,8 @@ bool mongo_check(struct store *st, check_fn *problem, void *context, struct err 
 {
     struct checking g = {.m = mongo_of(st), .problems = {problem, context}};
     bool good = mongo_read_ledger(g.m, &g.before, e);
-    read_gaps(&g);
+    for (int slot = 0; slot < MONGO_SLOTS; slot++)
+        mongo_gaps_of(&g.before, mongo_slots[slot], g.gaps[slot]);
     good = good && check_all(&g, e);
     bson_destroy(&g.before);
     text_fini(&g.key);

@@ -18,7 +18,6 @@
 
 #define OPEN_FILES     16
 #define BUFFER_BYTES   ((size_t)1 << 20)
-#define DOCUMENT_MIN   5
 #define DOCUMENT_MAX   ((uint32_t)48 << 20) /* the most that a server sends */
 #define METADATA_BYTES ((size_t)16 << 20)
 
@@ -261,10 +260,8 @@ bool mongo_dump_open(struct mongo_dump *d, const char *dir, struct err *e)
 struct reading {
     FILE *file;
     char path[BACKUP_PATH_BYTES];
-    uint8_t *bytes;
-    size_t capacity;
     XXH3_state_t *hash;
-    uint64_t documents, read;
+    uint64_t documents, read, taken; /* `taken`: bytes of the documents */
 };
 
 static bool damaged(const struct reading *r, const char *why, struct err *e)
@@ -272,46 +269,33 @@ static bool damaged(const struct reading *r, const char *why, struct err *e)
     return err_set(e, EX_DATAERR, "%s is damaged: %s; take another backup", r->path, why);
 }
 
-/* *len 0: the end of the file. */
-static bool read_next(struct reading *r, uint32_t *len, struct err *e)
+/* Reads the next bytes. It is asked for more only while a document is not whole. */
+static ssize_t read_bytes(void *context, void *bytes, size_t room)
 {
-    uint8_t head[4];
-    size_t n = fread(head, 1, sizeof head, r->file);
-    *len = 0;
-    if (n == 0 && !ferror(r->file))
-        return true;
-    if (ferror(r->file))
-        return fail_file("read", r->path, e);
-    uint32_t bytes =
-        (uint32_t)head[0] | (uint32_t)head[1] << 8 | (uint32_t)head[2] << 16 | (uint32_t)head[3] << 24;
-    if (n < sizeof head || bytes < DOCUMENT_MIN || bytes > DOCUMENT_MAX)
-        return damaged(r, "a document of no length that can be", e);
-    r->bytes = xgrow(r->bytes, &r->capacity, bytes, 1);
-    memcpy(r->bytes, head, sizeof head);
-    if (fread(r->bytes + sizeof head, 1, bytes - sizeof head, r->file) != bytes - sizeof head)
-        return damaged(r, "its last document is cut off", e);
-    XXH3_64bits_update(r->hash, r->bytes, bytes);
-    r->documents++;
-    r->read += bytes;
-    *len = bytes;
-    return true;
+    struct reading *r = context;
+    if (r->read - r->taken >= DOCUMENT_MAX)
+        return -1;
+    const size_t len = fread(bytes, 1, room, r->file);
+    XXH3_64bits_update(r->hash, bytes, len);
+    r->read += len;
+    return (ssize_t)len;
 }
 
 static bool read_all(struct reading *r, mongo_dump_fn *fn, void *context, struct err *e)
 {
-    uint32_t len;
-    bson_t document;
-    while (true) {
-        if (!read_next(r, &len, e))
-            return false;
-        if (len == 0)
-            return true;
-        if (!bson_init_static(&document, r->bytes, len) ||
-            !bson_validate(&document, BSON_VALIDATE_NONE, NULL))
-            return damaged(r, "a document is no BSON", e);
-        if (fn != NULL && !fn(context, &document, e))
-            return false;
+    bson_reader_t *reader = bson_reader_new_from_handle(r, read_bytes, NULL);
+    const bson_t *document;
+    bool good = true, at_end = false;
+    while (good && (document = bson_reader_read(reader, &at_end)) != NULL) {
+        r->documents++;
+        r->taken += document->len;
+        good = bson_validate(document, BSON_VALIDATE_NONE, NULL) ? fn == NULL || fn(context, document, e)
+                                                                 : damaged(r, "a document is no BSON", e);
     }
+    bson_reader_destroy(reader);
+    if (good && ferror(r->file))
+        return fail_file("read", r->path, e);
+    return good && (at_end || damaged(r, "a document of no length that can be", e));
 }
 
 bool mongo_dump_read(const struct mongo_dump *d, const struct mongo_dump_entry *entry, mongo_dump_fn *fn,
@@ -332,7 +316,6 @@ bool mongo_dump_read(const struct mongo_dump *d, const struct mongo_dump_entry *
         good = damaged(&r, "it is not as " MONGO_DUMP_NAME " says (checksum)", e);
     XXH3_freeState(r.hash);
     fclose(r.file);
-    free(r.bytes);
     return good;
 }
 

@@ -15,7 +15,6 @@
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/begin.h"
-#include "store/mongo/writer/member.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/position.h"
 #include "store/mongo/writer/retire.h"

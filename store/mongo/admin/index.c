@@ -2,6 +2,7 @@
 #include "store/mongo/admin/run.h"
 
 #include "base/check.h"
+#include "store/mongo/admin/admin.h"
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/job/ttl.h"
 #include "store/mongo/wire/command.h"

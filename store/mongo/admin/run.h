@@ -1,8 +1,9 @@
 /* mongo/admin/run.h - one run of a task. For each collection, the task is printed or carried out. */
 #pragma once
 
-#include "store/mongo/admin/task.h"
 #include "store/mongo/catalog/catalog.h"
+
+struct mongo_task; /* mongo/admin/admin.h */
 
 struct mongo_admin_run {
     struct mongo_store *m;

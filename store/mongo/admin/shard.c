@@ -2,6 +2,7 @@
  * printed, not what a mongos does with it. */
 #include "store/mongo/admin/run.h"
 
+#include "store/mongo/admin/admin.h"
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/raw/place.h"
 #include "store/mongo/wire/command.h"
@@ -44,11 +45,12 @@ static bool shard_key(const struct mongo_store *m, const struct mongo_collection
         [HOLDS_JOBS] = "not sharded: a document for each report",
         [HOLDS_REPORTS] = "not sharded: a few documents, read at start",
         [HOLDS_RAW] = "one client's events in a range of time ask one shard; no chunk takes all that is new"};
+    struct mongo_index_of index;
     bool is_of_report = c->holds == HOLDS_DOCUMENTS || c->holds == HOLDS_SERIES;
     *why = reasons[c->holds];
     if (c->holds == HOLDS_RAW)
         return shard_raw(c, key, why);
-    (void)mongo_index_key(m, c, key);
+    (void)mongo_index_at(m, c, 0, &index, key);
     if (c->holds == HOLDS_TOP)
         return false;
     if (is_of_report && m->reports[c->report].dimension_count == 0) {

@@ -1,6 +1,7 @@
 /* Prints or makes validators, one by one; mongo/catalog/validator.c makes them at start. */
 #include "store/mongo/admin/run.h"
 
+#include "store/mongo/admin/admin.h"
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/catalog/schema.h"
 #include "store/mongo/catalog/validator.h"

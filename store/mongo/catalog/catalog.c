@@ -87,43 +87,40 @@ bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void 
     return each_raw(m, fn, context, e);
 }
 
-const char *mongo_index_key(const struct mongo_store *m, const struct mongo_collection *c, bson_t *key)
-{
-    bson_init(key);
-    if (c->holds == HOLDS_TOP) {
-        BSON_APPEND_INT32(key, "waiting", 1);
-        return MONGO_INDEX_TOP;
-    }
-    if (c->holds != HOLDS_DOCUMENTS)
-        return NULL;
-    for (size_t d = 0; d < m->reports[c->report].dimension_count; d++)
-        BSON_APPEND_INT32(key, m->more[c->report].dimensions[d], 1);
-    BSON_APPEND_INT32(key, "metadata.date", 1);
-    return MONGO_INDEX;
-}
-
 bool mongo_index_at(const struct mongo_store *m, const struct mongo_collection *c, size_t n,
                     struct mongo_index_of *index, bson_t *key)
 {
     if (c->holds == HOLDS_RAW)
         return mongo_raw_index(c->raw, n, index, key);
-    *index =
-        (struct mongo_index_of){mongo_index_key(m, c, key),
-                                c->holds == HOLDS_TOP ? "periods that wait to be ranked"
-                                                      : "the history of one series, equality before range",
-                                0};
-    return index->name != NULL && n == 0;
+    bson_init(key);
+    if (c->holds == HOLDS_TOP) {
+        *index = (struct mongo_index_of){.name = MONGO_INDEX_TOP, .why = "periods that wait to be ranked"};
+        BSON_APPEND_INT32(key, "waiting", 1);
+    } else if (c->holds == HOLDS_DOCUMENTS) {
+        *index = (struct mongo_index_of){.name = MONGO_INDEX,
+                                         .why = "the history of one series, equality before range"};
+        for (size_t d = 0; d < m->reports[c->report].dimension_count; d++)
+            BSON_APPEND_INT32(key, m->more[c->report].dimensions[d], 1);
+        BSON_APPEND_INT32(key, "metadata.date", 1);
+    }
+    return n == 0 && !bson_empty(key);
 }
 
+/* Those of raw events are made with their collection: mongo/raw/place.h. */
 static bool create_index(void *context, const struct mongo_collection *c, struct err *e)
 {
     struct mongo_store *m = context;
     char quoted[LOG_QUOTE_BYTES];
     enum mongo_index state = INDEX_IS_THERE;
+    struct mongo_index_of index;
     bson_t key;
-    const char *name = mongo_index_key(m, c, &key);
-    const struct mongo_index_wanted wanted = {.collection = c->name, .name = name, .key = &key};
-    bool good = name == NULL || mongo_create_index(m->client, &wanted, &state, e);
+    bool good = true;
+    if (c->holds == HOLDS_RAW)
+        return true;
+    if (mongo_index_at(m, c, 0, &index, &key)) {
+        const struct mongo_index_wanted wanted = {.collection = c->name, .name = index.name, .key = &key};
+        good = mongo_create_index(m->client, &wanted, &state, e);
+    }
     if (good && state == INDEX_DIFFERS)
         log_warn("index_differs", "collection=%s error=%s next=\"left alone\"", c->name,
                  log_quote(e->text, quoted));

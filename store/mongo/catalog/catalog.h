@@ -58,14 +58,10 @@ bool mongo_each_collection(struct mongo_store *m, mongo_collection_fn *fn, void 
 bool mongo_each_kind(struct mongo_store *m, size_t report, bool with_weeks, mongo_collection_fn *fn,
                      void *context, struct err *e) MUST_CHECK;
 
-/* The functions below initialise the bson_t that they write, in any case. */
-
-/* The index beside that of _id: its key; returns its name; NULL: none. */
 #define MONGO_INDEX     "tallyd_series_date"
 #define MONGO_INDEX_TOP "tallyd_waiting"
 #define MONGO_INDEX_TTL "tallyd_ttl" /* of documents; not in this table: mongo/job/ttl.h */
-const char *mongo_index_key(const struct mongo_store *m, const struct mongo_collection *c, bson_t *key);
-/* The n-th index, from 0; false: there are no more. */
+/* The n-th index beside that of _id, from 0; false: there are no more. `key` is initialised in any case. */
 bool mongo_index_at(const struct mongo_store *m, const struct mongo_collection *c, size_t n,
                     struct mongo_index_of *index, bson_t *key);
 

@@ -74,66 +74,43 @@ static void add_sum(const struct schema *s, bson_t *members, const struct measur
         add_type(members, "micros", "long");
 }
 
-/* Adds a bucket of a histogram: what mongo_add_value() and mongo_add_histogram() write. */
-static void add_histogram(const struct schema *s, bson_t *to, const char *name, const struct measure *m)
+/* Is a value one number? */
+static bool is_number(const struct schema *s, const struct measure *m)
 {
-    bson_t of, members;
-    begin_object(to, name, &of, &members);
-    add_sum(s, &members, m);
-    add_type(&members, "count", "long");
-    add_type(&members, MONGO_ZERO, "long");
-    add_numbers(s, &members, MONGO_BUCKETS, "long");
-    add_numbers(s, &members, MONGO_NEGATIVE, "long");
-    end_object(to, &of, &members);
+    return !measure_has_sketch(m) &&
+           (measure_column_count(m) == 1 || (m->kind == MEASURE_SUM && has_decimals(s, m)));
 }
 
-/* Adds a distinct count: what mongo_add_value() and mongo_add_distinct() write. */
-static void add_distinct(const struct schema *s, bson_t *to, const char *name)
-{
-    bson_t of, members;
-    begin_object(to, name, &of, &members);
-    add_type(&members, "count", "long");
-    add_numbers(s, &members, MONGO_ENTRIES, "int");
-    add_numbers(s, &members, MONGO_REGISTERS, "int");
-    end_object(to, &of, &members);
-}
-
-/* Adds what mongo_add_value() writes, and what mongo_roll() adds to a mean. */
+/* Adds what mongo_add_value() writes, beside it what a sketch has, and what mongo_roll() adds to a mean. */
 static void add_value(const struct schema *s, bson_t *to, const char *name, const struct measure *m)
 {
     const char *number = has_decimals(s, m) ? "decimal" : "long";
     bson_t of, members;
-    if (m->kind == MEASURE_HISTOGRAM) {
-        add_histogram(s, to, name, m);
-        return;
-    }
-    if (m->kind == MEASURE_DISTINCT) {
-        add_distinct(s, to, name);
-        return;
-    }
-    if (m->kind == MEASURE_NEWEST) {
-        begin_object(to, name, &of, &members);
-        add_type(&members, MONGO_EVENTS, "array");
-        end_object(to, &of, &members);
-        return;
-    }
-    if (measure_column_count(m) == 1 || (m->kind == MEASURE_SUM && has_decimals(s, m))) {
+    if (is_number(s, m)) {
         add_type(to, name, number);
         return;
     }
     begin_object(to, name, &of, &members);
-    if (m->kind == MEASURE_LAST) {
+    if (m->kind == MEASURE_SUM || m->kind == MEASURE_MEAN || m->kind == MEASURE_HISTOGRAM)
+        add_sum(s, &members, m);
+    if (m->kind == MEASURE_MEAN || m->kind == MEASURE_HISTOGRAM || m->kind == MEASURE_DISTINCT)
+        add_type(&members, "count", "long");
+    if (m->kind == MEASURE_MEAN && is_rolled(s)) {
+        add_type(&members, "mean", "double");
+        add_type(&members, "at", "date");
+    } else if (m->kind == MEASURE_LAST) {
         add_type(&members, "t", "date");
         add_type(&members, "o", "long");
         add_type(&members, "v", number);
-    } else {
-        add_sum(s, &members, m);
-        if (m->kind == MEASURE_MEAN)
-            add_type(&members, "count", "long");
-        if (m->kind == MEASURE_MEAN && is_rolled(s)) {
-            add_type(&members, "mean", "double");
-            add_type(&members, "at", "date");
-        }
+    } else if (m->kind == MEASURE_HISTOGRAM) {
+        add_type(&members, MONGO_ZERO, "long");
+        add_numbers(s, &members, MONGO_BUCKETS, "long");
+        add_numbers(s, &members, MONGO_NEGATIVE, "long");
+    } else if (m->kind == MEASURE_DISTINCT) {
+        add_numbers(s, &members, MONGO_ENTRIES, "int");
+        add_numbers(s, &members, MONGO_REGISTERS, "int");
+    } else if (m->kind == MEASURE_NEWEST) {
+        add_type(&members, MONGO_EVENTS, "array");
     }
     end_object(to, &of, &members);
 }

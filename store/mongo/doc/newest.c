@@ -28,17 +28,6 @@ static bool take_last(void *context, const bson_t *document)
     return true;
 }
 
-/* Parses a time of any length, such as "2010101013"; -1: not a time. */
-static int64_t time_ms(const char *text)
-{
-    struct civil c = {.month = 1, .day = 1};
-    if (sscanf(text, "%4d%2d%2d%2d%2d", &c.year, &c.month, &c.day, &c.hour, &c.minute) < 2 || c.year < 1970 ||
-        c.month < 1 || c.month > 12 || c.day < 1 || c.day > civil_month_days(c.year, c.month) ||
-        c.hour > 23 || c.minute > 59)
-        return -1;
-    return civil_to_ms(&c);
-}
-
 /* The start of the last document of a kind that begins before `end_ms`. Without `with_shells` it must have
  * counts. -1: there is none. */
 static bool find_last(struct mongo_store *m, size_t report, const struct mongo_kind *k, int64_t end_ms,
@@ -58,10 +47,11 @@ static bool find_last(struct mongo_store *m, size_t report, const struct mongo_k
         last = (struct last){.has_counts = true};
         good = mongo_find(m->client, collection, filter, options, take_last, &last, e);
         last.has_counts |= with_shells;
-        end_ms = time_ms(last.time);
         bson_destroy(filter);
-        if (end_ms < 0)
+        if (!mongo_parse_time(k->span, last.time, &end_ms)) {
+            end_ms = -1;
             break;
+        }
     }
     if (good && last.has_counts)
         *start_ms = end_ms;

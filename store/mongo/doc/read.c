@@ -94,12 +94,12 @@ static void read_buckets(struct reading *g, const bson_t *document)
     memset(g->m->reader.row_is_there, 0, mongo_row_count(g->kind, scan->resolution));
     for (size_t i = 0; i < measures_end(r); i++) {
         char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
-        bson_iter_t it, value;
+        bson_iter_t value;
         if ((g->measures >> i & 1) == 0)
             continue;
         snprintf(path, sizeof path, "%s%s", g->kind->of_sketch ? "" : more->fields[i],
                  mongo_member(scan->resolution));
-        if (bson_iter_init(&it, document) && bson_iter_find_descendant(&it, path, &value))
+        if (mongo_find_member(document, path, &value))
             take_rows(g, i, g->kind->span, 0, &value);
     }
 }

@@ -6,6 +6,7 @@
 #include "store/common/values.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
 
@@ -193,11 +194,10 @@ struct completing {
 static bool see_value(void *context, const bson_t *document)
 {
     struct completing *c = context;
-    bson_iter_t it, at;
+    bson_iter_t at;
     uint32_t len;
     c->seen++;
-    if (!bson_iter_init(&it, document) || !bson_iter_find_descendant(&it, c->path, &at) ||
-        !BSON_ITER_HOLDS_UTF8(&at))
+    if (!mongo_find_member(document, c->path, &at) || !BSON_ITER_HOLDS_UTF8(&at))
         return true;
     const char *text = bson_iter_utf8(&at, &len);
     struct slice value = slice_of(text, len);

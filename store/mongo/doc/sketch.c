@@ -1,28 +1,24 @@
 #include "store/mongo/doc/sketch.h"
 
-#include "store/mongo/doc/decimal.h"
+#include "store/mongo/doc/document.h"
+#include "store/mongo/doc/nest.h"
 #include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BUCKET_KEY_BYTES 16
-
 /* ---- histograms */
 
-/* The member that counts a slot, and the key in it; that of zero is a number itself. */
-static const char *member_of(int32_t slot, char key[BUCKET_KEY_BYTES])
-{
-    snprintf(key, BUCKET_KEY_BYTES, "%" PRId32, (slot < 0 ? -slot : slot) - HISTOGRAM_SLOT_OF_ONE);
-    return slot == 0 ? MONGO_ZERO : slot > 0 ? MONGO_BUCKETS : MONGO_NEGATIVE;
-}
-
+/* The bucket of zero is a number itself. */
 static void add_bucket(bson_t *inc, const char *path, const struct histogram_bucket *b, bool takes)
 {
-    char name[256], key[BUCKET_KEY_BYTES];
-    const char *member = member_of(b->slot, key);
-    snprintf(name, sizeof name, "%s.%s%s%s", path, member, b->slot != 0 ? "." : "", b->slot != 0 ? key : "");
+    char name[256];
+    if (b->slot == 0)
+        snprintf(name, sizeof name, "%s." MONGO_ZERO, path);
+    else
+        snprintf(name, sizeof name, "%s.%s.%" PRId32, path, b->slot > 0 ? MONGO_BUCKETS : MONGO_NEGATIVE,
+                 (b->slot < 0 ? -b->slot : b->slot) - HISTOGRAM_SLOT_OF_ONE);
     bson_append_int64(inc, name, -1, takes ? -b->count : b->count);
 }
 
@@ -100,90 +96,27 @@ static bool take_register(union sketch *to, struct arena *arena, int64_t number,
 
 /* ---- a bucket as a whole */
 
-/* Appends the members of a histogram: `negative`, `zero`, `buckets`. */
-static void append_histogram(bson_t *to, const struct histogram *h)
+/* Even a count of no text has the member by which others tell it from a number. */
+static void append_no_entries(bson_t *flat, const char *name)
 {
-    struct histogram_walk w = histogram_walk(h);
-    struct histogram_bucket b;
-    const char *begun = NULL; /* the member that the last bucket is in */
-    bson_t of;
-    while (histogram_next(&w, &b)) {
-        char key[BUCKET_KEY_BYTES];
-        const char *member = member_of(b.slot, key);
-        if (begun != NULL && strcmp(begun, member) != 0) {
-            bson_append_document_end(to, &of);
-            begun = NULL;
-        }
-        if (b.slot == 0) {
-            BSON_APPEND_INT64(to, member, b.count);
-            continue;
-        }
-        if (begun == NULL)
-            bson_append_document_begin(to, member, -1, &of);
-        begun = member;
-        bson_append_int64(&of, key, -1, b.count);
-    }
-    if (begun != NULL)
-        bson_append_document_end(to, &of);
-}
-
-static void append_sum(bson_t *to, const struct measure *m, bool as_decimal, const int64_t *columns)
-{
-    if (m->is_fraction && as_decimal) {
-        mongo_append_decimal(to, "units", (int128)columns[0] * EVENT_SCALE + columns[1]);
-        return;
-    }
-    BSON_APPEND_INT64(to, "units", columns[0]);
-    if (m->is_fraction)
-        BSON_APPEND_INT64(to, "micros", columns[1]);
-}
-
-static void append_entries(bson_t *to, const struct distinct *d)
-{
-    uint32_t places;
-    const uint32_t *entries = distinct_entries(d, &places);
-    bson_t of;
-    BSON_APPEND_DOCUMENT_BEGIN(to, MONGO_ENTRIES, &of);
-    for (uint32_t i = 0; i < places; i++) {
-        char key[16];
-        snprintf(key, sizeof key, "%07" PRIx32, entries[i] >> 6);
-        if (entries[i] != 0)
-            bson_append_int32(&of, key, -1, (int32_t)(entries[i] & 63));
-    }
-    bson_append_document_end(to, &of);
-}
-
-static void append_registers(bson_t *to, const struct distinct *d)
-{
-    uint8_t ranks[DISTINCT_REGISTERS];
-    bson_t of;
-    distinct_ranks(d, ranks);
-    BSON_APPEND_DOCUMENT_BEGIN(to, MONGO_REGISTERS, &of);
-    for (uint32_t i = 0; i < DISTINCT_REGISTERS; i++) {
-        char key[16];
-        snprintf(key, sizeof key, "%" PRIu32, i);
-        if (ranks[i] > 0)
-            bson_append_int32(&of, key, -1, ranks[i]);
-    }
-    bson_append_document_end(to, &of);
+    char path[256];
+    snprintf(path, sizeof path, "%s." MONGO_ENTRIES, name);
+    BCON_APPEND(flat, path, "{", "}");
 }
 
 void mongo_append_bucket(bson_t *to, const char *name, const struct measure *m, bool as_decimal,
                          const int64_t *columns, const union sketch *s)
 {
-    bson_t of;
-    bson_append_document_begin(to, name, -1, &of);
+    bson_t flat = BSON_INITIALIZER;
+    mongo_add_value(&flat, &flat, &flat, m, as_decimal, name, columns);
     if (m->kind == MEASURE_HISTOGRAM)
-        append_sum(&of, m, as_decimal, columns);
-    BSON_APPEND_INT64(&of, "count", columns[measure_column_count(m) - 1]);
-    if (m->kind == MEASURE_HISTOGRAM) {
-        append_histogram(&of, &s->histogram);
-    } else if (s->distinct.mask == DISTINCT_MANY) {
-        append_registers(&of, &s->distinct);
-    } else {
-        append_entries(&of, &s->distinct);
-    }
-    bson_append_document_end(to, &of);
+        mongo_add_histogram(&flat, name, &s->histogram, false);
+    else if (s->distinct.count > 0 || s->distinct.mask == DISTINCT_MANY)
+        mongo_add_distinct(&flat, name, &s->distinct, false);
+    else
+        append_no_entries(&flat, name);
+    mongo_append_nested(to, name, &flat);
+    bson_destroy(&flat);
 }
 
 /* ---- newest events */

@@ -143,20 +143,14 @@ const char *mongo_time(enum span span, int64_t ms, char buf[MONGO_TIME_BYTES])
 
 bool mongo_parse_time(enum span span, const char *text, int64_t *ms)
 {
-    static const int least[] = {0, 1, 1, 0, 0, 0};
-    int part[COUNT_OF(least)] = {0, 1, 1}; /* year, month, day, hour, minute, second */
     char again[MONGO_TIME_BYTES];
+    struct civil c = {.month = 1, .day = 1};
     if (strlen(text) != (size_t)levels[span].digits ||
-        sscanf(text, "%4d%2d%2d%2d%2d%2d", &part[0], &part[1], &part[2], &part[3], &part[4], &part[5]) < 1)
+        sscanf(text, "%4d%2d%2d%2d%2d%2d", &c.year, &c.month, &c.day, &c.hour, &c.minute, &c.second) < 1 ||
+        c.month < 1 || c.month > 12 || c.day < 1 || c.day > civil_month_days(c.year, c.month) ||
+        c.hour > 23 || c.minute > 59)
         return false;
-    for (size_t i = 0; i < COUNT_OF(least); i++) {
-        if (part[i] < least[i])
-            return false;
-    }
-    if (part[1] > 12 || part[2] > civil_month_days(part[0], part[1]) || part[3] > 23 || part[4] > 59)
-        return false;
-    *ms = civil_days(part[0], part[1], part[2]) * DAY_MS + part[3] * HOUR_MS + part[4] * MINUTE_MS +
-          part[5] * SECOND_MS;
+    *ms = civil_to_ms(&c);
     return strcmp(mongo_time(span, *ms, again), text) == 0; /* only digits */
 }
 

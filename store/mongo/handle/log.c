@@ -6,7 +6,6 @@
 
 /* Length of one update: more than the server allows a document. */
 #define UPDATE_BYTES_MAX ((size_t)32 << 20)
-#define UPDATE_BYTES_MIN 5
 
 static void pack(struct mongo_log *l, const void *bytes, size_t len, ZSTD_EndDirective end)
 {
@@ -54,76 +53,69 @@ static bool damaged(struct err *e)
     return err_set(e, EX_DATAERR, "the log of a batch is damaged: restore the database from a backup");
 }
 
-static uint32_t length_at(const char *p)
+/* Unpacks the next bytes. The reader asks for more only while an update is not whole. */
+static ssize_t unpack(void *context, void *room, size_t size)
 {
-    const unsigned char *b = (const unsigned char *)p;
-    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+    struct mongo_log_reader *r = context;
+    ZSTD_outBuffer out = {room, size, 0};
+    r->has_failed |= r->unpacked - r->taken >= UPDATE_BYTES_MAX;
+    while (out.pos == 0 && !r->has_ended && !r->has_failed) {
+        ZSTD_inBuffer in = {r->packed.ptr, r->packed.len, 0};
+        size_t left = ZSTD_decompressStream(r->unpacker, &out, &in);
+        r->has_failed = ZSTD_isError(left) || (out.pos == 0 && in.pos == 0 && left != 0);
+        r->has_ended = left == 0;
+        r->packed = slice_of(r->packed.ptr + in.pos, r->packed.len - in.pos);
+    }
+    r->unpacked += out.pos;
+    return r->has_failed ? -1 : (ssize_t)out.pos;
 }
 
 void mongo_log_open(struct mongo_log_reader *r, struct slice packed)
 {
     *r = (struct mongo_log_reader){.unpacker = ZSTD_createDCtx(), .packed = packed};
     ASSERT(r->unpacker != NULL);
+    r->updates = bson_reader_new_from_handle(r, unpack, NULL);
 }
 
 void mongo_log_close(struct mongo_log_reader *r)
 {
+    bson_reader_destroy(r->updates);
     ZSTD_freeDCtx(r->unpacker);
-    text_fini(&r->raw);
 }
 
-/* Unpacks more into `raw`, after removing the bytes that were taken. */
-static bool unpack(struct mongo_log_reader *r, struct err *e)
+/* The reader takes a part of an update at the end, and an error of the first bytes, for the end. */
+bool mongo_log_next(struct mongo_log_reader *r, const bson_t **update, struct err *e)
 {
-    char room[65536];
-    ZSTD_outBuffer out = {room, sizeof room, 0};
-    ZSTD_inBuffer in = {r->packed.ptr, r->packed.len, 0};
-    size_t left = ZSTD_decompressStream(r->unpacker, &out, &in);
-    if (ZSTD_isError(left) || (out.pos == 0 && in.pos == 0 && left != 0))
-        return damaged(e);
-    r->packed = slice_of(r->packed.ptr + in.pos, r->packed.len - in.pos);
-    r->has_ended = left == 0;
-    if (r->at > 0)
-        memmove(r->raw.ptr, r->raw.ptr + r->at, r->raw.len - r->at);
-    r->raw.len -= r->at;
-    r->at = 0;
-    text_add(&r->raw, room, out.pos);
-    return true;
-}
-
-bool mongo_log_next(struct mongo_log_reader *r, struct slice *update, struct err *e)
-{
-    while (true) {
-        size_t there = r->raw.len - r->at;
-        uint32_t len = there >= UPDATE_BYTES_MIN ? length_at(r->raw.ptr + r->at) : UPDATE_BYTES_MIN;
-        bson_t document;
-        if (len < UPDATE_BYTES_MIN || len > UPDATE_BYTES_MAX)
-            return damaged(e);
-        if (len <= there) {
-            *update = slice_of(r->raw.ptr + r->at, len);
-            r->at += len;
-            return bson_init_static(&document, (const uint8_t *)update->ptr, len) || damaged(e);
-        }
-        if (r->has_ended) {
-            *update = slice_of("", 0);
-            return (there == 0 && r->packed.len == 0) || damaged(e);
-        }
-        if (!unpack(r, e))
-            return false;
+    *update = bson_reader_read(r->updates, NULL);
+    if (*update != NULL) {
+        r->taken += (*update)->len;
+        return true;
     }
+    return (r->has_ended && !r->has_failed && r->packed.len == 0 && r->taken == r->unpacked) || damaged(e);
+}
+
+bool mongo_log_each(struct slice packed, mongo_update_fn *fn, void *context, struct err *e)
+{
+    struct mongo_log_reader r;
+    const bson_t *update;
+    bool good;
+    mongo_log_open(&r, packed);
+    do
+        good = mongo_log_next(&r, &update, e) && (update == NULL || fn(context, update, e));
+    while (good && update != NULL);
+    mongo_log_close(&r);
+    return good;
 }
 
 /* Has the update the shape { c: text, f: { _id: text, … }, u: { OPERATOR: { … }, … } }? */
-static bool is_update(struct slice raw)
+static bool is_update(const bson_t *update)
 {
-    bson_t update;
     bson_iter_t it, at;
     bson_t change;
-    if (!bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len) ||
-        !bson_validate(&update, BSON_VALIDATE_NONE, NULL) || !mongo_find_member(&update, "c", &it) ||
-        !BSON_ITER_HOLDS_UTF8(&it) || !bson_iter_init_find(&it, &update, "f") ||
+    if (!bson_validate(update, BSON_VALIDATE_NONE, NULL) || !mongo_find_member(update, "c", &it) ||
+        !BSON_ITER_HOLDS_UTF8(&it) || !bson_iter_init_find(&it, update, "f") ||
         !mongo_find_in(&it, "_id", &at) || !BSON_ITER_HOLDS_UTF8(&at) ||
-        !mongo_find_document(&update, "u", &change) || !bson_iter_init(&it, &change))
+        !mongo_find_document(update, "u", &change) || !bson_iter_init(&it, &change))
         return false;
     while (bson_iter_next(&it)) {
         if (!BSON_ITER_HOLDS_DOCUMENT(&it))
@@ -132,15 +124,13 @@ static bool is_update(struct slice raw)
     return true;
 }
 
+static bool check_update(void *context, const bson_t *update, struct err *e)
+{
+    (void)context;
+    return is_update(update) || damaged(e);
+}
+
 bool mongo_log_check(struct slice packed, struct err *e)
 {
-    struct mongo_log_reader r;
-    struct slice update;
-    bool good;
-    mongo_log_open(&r, packed);
-    do
-        good = mongo_log_next(&r, &update, e) && (update.len == 0 || is_update(update) || damaged(e));
-    while (good && update.len > 0);
-    mongo_log_close(&r);
-    return good;
+    return mongo_log_each(packed, check_update, NULL, e);
 }

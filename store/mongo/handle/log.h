@@ -42,15 +42,18 @@ void mongo_log_fini(struct mongo_log *l);
 /* Reads a log; `packed` is borrowed. */
 struct mongo_log_reader {
     void *unpacker;
-    struct slice packed; /* bytes that are not unpacked yet */
-    struct text raw;     /* unpacked bytes */
-    size_t at;           /* offset in `raw` of the next update */
-    bool has_ended;
+    bson_reader_t *updates;
+    struct slice packed;    /* bytes that are not unpacked yet */
+    size_t unpacked, taken; /* bytes of all updates: unpacked, and given to the caller */
+    bool has_ended, has_failed;
 };
 
 void mongo_log_open(struct mongo_log_reader *r, struct slice packed);
 void mongo_log_close(struct mongo_log_reader *r);
-/* The next update, valid until the next call; length 0: the end. EX_DATAERR: damaged. */
-bool mongo_log_next(struct mongo_log_reader *r, struct slice *update, struct err *e) MUST_CHECK;
+/* The next update, valid until the next call; NULL: the end. EX_DATAERR: damaged. */
+bool mongo_log_next(struct mongo_log_reader *r, const bson_t **update, struct err *e) MUST_CHECK;
+/* Calls `fn` for each update, until it returns false: then the walk fails, too, with *e as `fn` leaves it. */
+typedef bool mongo_update_fn(void *context, const bson_t *update, struct err *e);
+bool mongo_log_each(struct slice packed, mongo_update_fn *fn, void *context, struct err *e) MUST_CHECK;
 /* Checks the whole log. EX_DATAERR: damaged. */
 bool mongo_log_check(struct slice packed, struct err *e) MUST_CHECK;

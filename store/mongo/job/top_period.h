@@ -10,7 +10,21 @@
 #pragma once
 
 #include "store/mongo/handle/handle.h"
-#include "store/mongo/job/top_list.h"
+
+/* A series in a ranking. */
+struct top_entry {
+    int128 value;
+    struct slice key; /* key of the series; for `other`, the text that is shown */
+    bool is_other;
+    int64_t columns[MEASURE_COLUMNS_MAX];
+};
+
+/* The largest series of one period by one figure: a heap with the last in rank first. */
+struct top_list {
+    struct top_entry *entries;
+    size_t count;
+    uint64_t series; /* number of all series, listed or not */
+};
 
 /* The total of a measure. */
 struct top_sum {

@@ -13,6 +13,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#define FAULT_BYTES 160
+
 /* ---- the ledger */
 
 void mongo_add_ledger(const struct mongo_store *m, bson_t *filter)
@@ -61,39 +63,33 @@ struct slot_place {
     bool is_open, is_last;   /* `is_last`: the last batch, or the one under way, is committed there */
 };
 
-enum slot_state { SLOT_GOOD, SLOT_BEFORE, SLOT_BEHIND, SLOT_FOREIGN, SLOT_OPEN };
-
-static enum slot_state state_of(const struct mongo_store *m, const struct slot_place *p)
+/* Is the place in a state that this writer has not left it in? Then `fault` says which. */
+static bool has_fault(const struct mongo_store *m, const struct slot_place *p, char fault[FAULT_BYTES])
 {
     const struct mongo_writer *w = &m->writer;
+    const bool is_ours = p->inc == w->inc;
     bool is_under_way = p->is_last && m->batch.step == STEP_COMMITTING && p->seq == w->number;
     if (p->inc < w->inc)
-        return SLOT_BEFORE;
-    if (p->seq < p->known)
-        return SLOT_BEHIND;
-    if (p->inc == w->inc && p->seq != p->known && !is_under_way)
-        return SLOT_FOREIGN;
-    return p->inc == w->inc && p->seq == p->known && w->is_done && p->is_open ? SLOT_OPEN : SLOT_GOOD;
+        snprintf(fault, FAULT_BYTES, "slot %s of its ledger is in the state before this tallyd took it",
+                 w->slot);
+    else if (p->seq < p->known)
+        snprintf(fault, FAULT_BYTES, "the last batch of slot %s was %" PRId64 ", and is now %" PRId64,
+                 w->slot, p->known, p->seq);
+    else if (is_ours && p->seq != p->known && !is_under_way)
+        snprintf(fault, FAULT_BYTES, "its ledger has a batch %" PRId64 " of slot %s that was never written",
+                 p->seq, w->slot);
+    else if (is_ours && p->seq == p->known && w->is_done && p->is_open)
+        snprintf(fault, FAULT_BYTES, "batch %" PRId64 " of slot %s was done, and is open now", p->seq,
+                 w->slot);
+    else
+        return false;
+    return true;
 }
 
 static bool check_place(struct mongo_store *m, const struct slot_place *p, struct err *e)
 {
-    const char *slot = m->writer.slot;
-    switch (state_of(m, p)) {
-    case SLOT_BEFORE:
-        return mongo_refuse(m, e, "slot %s of its ledger is in the state before this tallyd took it", slot);
-    case SLOT_BEHIND:
-        return mongo_refuse(m, e, "the last batch of slot %s was %" PRId64 ", and is now %" PRId64, slot,
-                            p->known, p->seq);
-    case SLOT_FOREIGN:
-        return mongo_refuse(m, e, "its ledger has a batch %" PRId64 " of slot %s that was never written",
-                            p->seq, slot);
-    case SLOT_OPEN:
-        return mongo_refuse(m, e, "batch %" PRId64 " of slot %s was done, and is open now", p->seq, slot);
-    case SLOT_GOOD:
-        break;
-    }
-    return true;
+    char fault[FAULT_BYTES];
+    return !has_fault(m, p, fault) || mongo_refuse(m, e, "%s", fault);
 }
 
 static void read_seat(const bson_t *seat, struct slot_place *p)
@@ -108,13 +104,13 @@ static void read_seat(const bson_t *seat, struct slot_place *p)
  * seat, read again by an update, is still wrong. */
 static bool check_seat(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
-    char path[64];
+    char path[64], fault[FAULT_BYTES];
     bson_t seat = BSON_INITIALIZER;
     struct slot_place p = {.known = m->writer.seat_seq, .is_last = !m->writer.is_home};
     snprintf(path, sizeof path, "writers.%s.seat", m->writer.slot);
     (void)mongo_find_document(ledger, path, &seat);
     read_seat(&seat, &p);
-    if (state_of(m, &p) == SLOT_GOOD)
+    if (!has_fault(m, &p, fault))
         return true;
     bool good = mongo_confirm(m->client, m->writer.slot, &seat, e);
     if (good)

@@ -28,6 +28,14 @@ bool mongo_read_picture(struct mongo_store *m, bson_t *ledger, struct err *e) MU
 int64_t mongo_slot_at(const bson_t *ledger, const char *slot, const char *name, int64_t otherwise);
 /* The number of a slot's last batch. The ledger was read by any of these but mongo_read_home(). */
 int64_t mongo_seq_of(const bson_t *ledger, const char *slot);
+/* Numbers between these were never given, neither by the slot's last writer in this place nor before. */
+struct mongo_gap {
+    int64_t after, before;
+};
+/* The gaps of a slot: in the ledger itself, and in the seat. */
+#define MONGO_GAPS 2
+void mongo_gaps_of(const bson_t *ledger, const char *slot, struct mongo_gap gaps[MONGO_GAPS]);
+bool mongo_is_in_gap(const struct mongo_gap gaps[MONGO_GAPS], int64_t number);
 /* The seat of a slot, without its positions; false: none. The same readings. */
 bool mongo_seat_of(const bson_t *ledger, const char *slot, bson_t *seat);
 /* The open batch of a slot; false: none. */
@@ -37,3 +45,11 @@ size_t mongo_all_open(const bson_t *ledger, struct mongo_open open[MONGO_SLOTS])
 /* Reads the batch that is open now in the place where `of` was open. now->seq is -1 if there is none. */
 bool mongo_read_open(struct mongo_store *m, const struct mongo_open *of, struct mongo_open *now,
                      struct err *e) MUST_CHECK;
+
+/* The ledger and each seat are one document, and a server takes 16 MiB. */
+
+/* Warns once of the ledger, and once of this writer's seat; another's is not this one's to tell. */
+void mongo_warn_if_full(struct mongo_store *m, const bson_t *document);
+/* The server has refused an update of the ledger or of a seat: if that is nearly full, *e says so, and what
+ * to do. Returns false. */
+bool mongo_explain_full(struct mongo_store *m, const char *id, struct err *e);

@@ -76,14 +76,12 @@ static const char *text_of(const bson_t *ledger, const char *slot, const char *n
                                                                              : NULL;
 }
 
-/* Begins to iterate over an array of a slot's `who`. False: it has none. */
+/* Begins to read a list of a slot's `who`. False: it has none. */
 static bool each_of(const bson_t *ledger, const char *slot, const char *name, bson_iter_t *at)
 {
     char path[64];
-    bson_iter_t array;
     snprintf(path, sizeof path, "writers.%s.who.%s", slot, name);
-    return mongo_find_member(ledger, path, &array) && BSON_ITER_HOLDS_ARRAY(&array) &&
-           bson_iter_recurse(&array, at);
+    return mongo_begin_members(ledger, path, at);
 }
 
 static bool is_same(const char *a, const char *b)
@@ -149,9 +147,8 @@ static const struct report *other_generation(const struct pair *p, int *theirs)
     if (!each_of(p->ledger, p->slot, "reports", &at))
         return NULL;
     while (bson_iter_next(&at)) {
-        if (!bson_iter_recurse(&at, &name) || !bson_iter_find(&name, "name") ||
-            !BSON_ITER_HOLDS_UTF8(&name) || !bson_iter_recurse(&at, &generation) ||
-            !bson_iter_find(&generation, "generation"))
+        if (!mongo_find_in(&at, "name", &name) || !BSON_ITER_HOLDS_UTF8(&name) ||
+            !mongo_find_in(&at, "generation", &generation))
             continue;
         *theirs = (int)bson_iter_as_int64(&generation);
         for (size_t i = 0; i < p->count; i++) {
@@ -183,10 +180,7 @@ static const char *topic_of_two_groups(const struct pair *p)
 
 static bool backfills(const bson_t *ledger, const char *slot)
 {
-    char path[64];
-    bson_iter_t it;
-    snprintf(path, sizeof path, "writers.%s.who.backfills", slot);
-    return mongo_find_member(ledger, path, &it) && bson_iter_as_bool(&it);
+    return mongo_slot_at(ledger, slot, "who.backfills", 0) != 0;
 }
 
 static bool is_twin(const struct mongo_store *m, const bson_t *ledger, const char *slot)

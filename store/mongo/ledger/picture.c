@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "store/mongo/handle/names.h"
-#include "store/mongo/ledger/full.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/seat.h"
 #include "store/mongo/wire/field.h"
@@ -43,9 +42,9 @@ static void append_slot(bson_t *writers, const char *name, const bson_t *slot, c
 
 static void append_writers(bson_t *to, const bson_t *home, const struct mongo_seats *s)
 {
-    bson_iter_t all, at;
+    bson_iter_t at;
     bson_t writers, slot;
-    if (!mongo_find_member(home, "writers", &all) || !bson_iter_recurse(&all, &at))
+    if (!mongo_begin_members(home, "writers", &at))
         return;
     BSON_APPEND_DOCUMENT_BEGIN(to, "writers", &writers);
     while (bson_iter_next(&at)) {
@@ -161,10 +160,10 @@ static void append_partition(bson_t *partitions, const char *key, const bson_t *
 
 static void append_partitions(bson_t *to, const bson_t *home, const struct mongo_seats *s)
 {
-    bson_iter_t all, at;
+    bson_iter_t at;
     bson_t partitions, one;
     struct places places = {0};
-    if (!mongo_find_member(home, "partitions", &all) || !bson_iter_recurse(&all, &at))
+    if (!mongo_begin_members(home, "partitions", &at))
         return;
     mongo_names_init(&places.keys);
     for (size_t i = 0; i < MONGO_SLOTS; i++) {
@@ -216,11 +215,8 @@ static uint64_t sum_all(const bson_t *home, const struct mongo_seats *s)
 static bool are_there(const struct mongo_client *client, const bson_t *partition, const struct mongo_seats *s,
                       struct err *e)
 {
-    bson_iter_t list, at;
-    if (!bson_iter_init_find(&list, partition, "from") || !BSON_ITER_HOLDS_ARRAY(&list) ||
-        !bson_iter_recurse(&list, &at))
-        return true;
-    while (bson_iter_next(&at)) {
+    bson_iter_t at;
+    for (bool more = mongo_begin_members(partition, "from", &at); more && bson_iter_next(&at);) {
         const char *slot = BSON_ITER_HOLDS_UTF8(&at) ? bson_iter_utf8(&at, NULL) : "";
         const size_t number = mongo_slot_number(slot);
         if (number < MONGO_SLOTS && !s->has[number])

@@ -69,11 +69,8 @@ bool mongo_miss_seat(const struct mongo_client *client, const char *slot, struct
 
 bool mongo_is_from(const bson_t *partition, const char *slot)
 {
-    bson_iter_t list, at;
-    if (!bson_iter_init_find(&list, partition, "from") || !BSON_ITER_HOLDS_ARRAY(&list) ||
-        !bson_iter_recurse(&list, &at))
-        return false;
-    while (bson_iter_next(&at)) {
+    bson_iter_t at;
+    for (bool more = mongo_begin_members(partition, "from", &at); more && bson_iter_next(&at);) {
         if (BSON_ITER_HOLDS_UTF8(&at) && strcmp(bson_iter_utf8(&at, NULL), slot) == 0)
             return true;
     }

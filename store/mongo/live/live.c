@@ -8,7 +8,7 @@
 #include "store/mongo/doc/series.h"
 #include "store/mongo/doc/top.h"
 #include "store/mongo/doc/unrolled.h"
-#include "store/mongo/live/applied.h"
+#include "store/mongo/ledger/ledger.h"
 #include "store/mongo/live/groups.h"
 #include "store/mongo/live/hints.h"
 #include "store/mongo/live/minutes.h"
@@ -24,6 +24,14 @@
 #define AT_ONCE       4    /* series of a group that are read in one turn */
 #define TURNS_MAX     8
 #define SUM_MAX       (INT64_MAX / 2) /* a greater sum may be saturated */
+
+/* Which batches documents have: by slot, the number of the last one. A slot's batches are applied one after
+ * the other (docs/LEDGER.md). So a document with a slot's batch has all earlier ones of the slot that concern
+ * it. */
+struct applied {
+    int64_t last[MONGO_SLOTS]; /* 0: none */
+    bool is_odd;               /* a slot has a name that this version does not know */
+};
 
 struct entry {
     int64_t value;
@@ -44,14 +52,55 @@ struct live {
     /* the period's document, as last read */
     bool is_whole;
     int64_t sums[MONGO_GROUPS];
-    struct mongo_applied has;
+    struct applied has;
     /* the documents read of series */
     struct entry *entries;
     size_t count, capacity;
     int64_t got[MONGO_GROUPS];   /* sums of their values */
     uint32_t next[MONGO_GROUPS]; /* hints of the group that were asked for */
-    struct mongo_applied needs;
+    struct applied needs;
 };
+
+/* ---- which batches documents have */
+
+/* Merges the `applied` of a document. */
+static void applied_add(struct applied *a, const bson_t *document)
+{
+    bson_iter_t of;
+    for (bool more = mongo_begin_members(document, "applied", &of); more && bson_iter_next(&of);) {
+        const size_t slot = mongo_slot_number(bson_iter_key(&of));
+        const int64_t number = bson_iter_as_int64(&of);
+        if (slot == MONGO_SLOTS)
+            a->is_odd = true;
+        else if (number > a->last[slot])
+            a->last[slot] = number;
+    }
+}
+
+/* Merges the batches that are done, by ledger and seats: every document has those. */
+static bool applied_done(struct applied *a, struct mongo_store *m, struct err *e)
+{
+    bson_t ledger;
+    bool good = mongo_read_ledger(m, &ledger, e);
+    for (int i = 0; good && i < MONGO_SLOTS; i++) {
+        const char *slot = mongo_slots[i];
+        struct mongo_open open;
+        const int64_t done = mongo_open_of(&ledger, slot, &open) ? open.prev : mongo_seq_of(&ledger, slot);
+        if (done > a->last[i])
+            a->last[i] = done;
+    }
+    bson_destroy(&ledger);
+    return good;
+}
+
+/* Does `a` have every batch of `b`? */
+static bool applied_covers(const struct applied *a, const struct applied *b)
+{
+    bool covers = !a->is_odd && !b->is_odd;
+    for (size_t i = 0; covers && i < MONGO_SLOTS; i++)
+        covers = b->last[i] <= a->last[i];
+    return covers;
+}
 
 /* ---- the period's document */
 
@@ -79,7 +128,7 @@ static bool see_period(void *context, const bson_t *document)
                   mongo_number_at(document, "open.until", INT64_MAX) <= l->what->end_ms;
     if (l->is_whole)
         read_sums(l, document);
-    mongo_applied_add(&l->has, document);
+    applied_add(&l->has, document);
     return true;
 }
 
@@ -93,7 +142,7 @@ static bool read_period(struct live *l, struct err *e)
                  BCON_BOOL(true), "open.until", BCON_BOOL(true), l->sums_path, BCON_BOOL(true), "}");
     l->is_whole = false;
     memset(l->sums, 0, sizeof l->sums);
-    l->has = (struct mongo_applied){0};
+    l->has = (struct applied){0};
     return mongo_look(l->m->client, l->top, filter, options, see_period, l, e);
 }
 
@@ -111,7 +160,7 @@ static bool see_document(void *context, const bson_t *document)
     if (!mongo_take_name(l->m, l->what->report, document, &l->key, &series) ||
         !mongo_find_member(document, l->value_path, &value))
         return true;
-    mongo_applied_add(&l->needs, document);
+    applied_add(&l->needs, document);
     if (!mongo_read_value(measure, &value, columns) || columns[0] == 0)
         return true; /* a damaged one stays in what its group may have */
     int64_t *got = &l->got[mongo_group(&l->m->more[l->what->report], series)];
@@ -213,19 +262,19 @@ static bool reads_primary(const struct mongo_store *m)
 /* Makes the sums have every batch of the documents. False: they do not, or reading failed. */
 static bool catch_up(struct live *l, bool *is_good, struct err *e)
 {
-    struct mongo_applied done = {{0}, false};
-    *is_good = mongo_applied_covers(&l->has, &l->needs);
+    struct applied done = {{0}, false};
+    *is_good = applied_covers(&l->has, &l->needs);
     if (!*is_good && !read_period(l, e))
         return false;
-    *is_good = mongo_applied_covers(&l->has, &l->needs);
+    *is_good = applied_covers(&l->has, &l->needs);
     if (*is_good || !reads_primary(l->m))
         return true;
     /* What is done now, the period's document has when it is read after that. */
-    if (!mongo_applied_done(&done, l->m, e) || !read_period(l, e))
+    if (!applied_done(&done, l->m, e) || !read_period(l, e))
         return false;
     for (size_t i = 0; i < MONGO_SLOTS; i++)
         l->has.last[i] = done.last[i] > l->has.last[i] ? done.last[i] : l->has.last[i];
-    *is_good = mongo_applied_covers(&l->has, &l->needs);
+    *is_good = applied_covers(&l->has, &l->needs);
     return true;
 }
 
@@ -263,7 +312,7 @@ static void forget_documents(struct live *l)
     l->count = 0;
     memset(l->got, 0, sizeof l->got);
     memset(l->next, 0, sizeof l->next);
-    l->needs = (struct mongo_applied){0};
+    l->needs = (struct applied){0};
 }
 
 /* If it lacks hints, it begins again with newer ones. */

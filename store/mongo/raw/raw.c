@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "store/mongo/raw/place.h"
+#include "store/mongo/send/crew.h"
 #include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
@@ -31,28 +32,27 @@ struct items {
     bool in_order; /* items of one collection stand together */
 };
 
-struct sending {
-    struct mongo_store *m;
-    const struct items *items;
-    bool is_last_try;
-    pthread_mutex_t lock; /* guards the members below, and the figures */
-    size_t next;          /* the first item that is in no chunk yet */
-    bool has_failed;
-    bool has_unknown; /* a failure that may pass or not */
-    struct err error; /* the first error */
-};
-
 /* Consecutive items of one collection, sent as one command. */
 struct chunk {
     const struct item *items;
     size_t count;
 };
 
+struct sending {
+    struct mongo_store *m;
+    const struct items *items;
+    size_t next;                                /* the first item that is in no chunk yet */
+    struct chunk chunks[MONGO_CONNECTIONS_MAX]; /* the chunk at hand of each connection */
+    bool is_last_try;
+    pthread_mutex_t lock; /* guards has_unknown, and the figures */
+    bool has_unknown;     /* a failure that may pass or not */
+};
+
+/* A chunk that is being sent. */
 struct sender {
     struct sending *sending;
     struct mongo_client *client;
-    struct chunk chunk; /* the chunk at hand; no items: none */
-    pthread_t thread;
+    const struct chunk *chunk;
 };
 
 /* ---- what is to be stored */
@@ -285,7 +285,7 @@ static bool take_failure(struct sender *sender, const bson_iter_t *failure, cons
                          struct duplicates *d, struct err *e)
 {
     bson_iter_t index, code;
-    const struct chunk *c = &sender->chunk;
+    const struct chunk *c = sender->chunk;
     bool is_known = mongo_find_in(failure, "index", &index) && mongo_find_in(failure, "code", &code);
     int64_t i = is_known ? bson_iter_as_int64(&index) : -1;
     (void)!mongo_check_write(sender->client, failure, what, e);
@@ -305,7 +305,7 @@ static bool take_failure(struct sender *sender, const bson_iter_t *failure, cons
 static bool take_reply(struct sender *sender, const struct mongo_place *place, const bson_t *reply,
                        struct err *e)
 {
-    const size_t count = sender->chunk.count;
+    const size_t count = sender->chunk->count;
     bson_iter_t at;
     struct duplicates d = {
         .ids = bson_new(), .items = xcalloc(count, sizeof *d.items), .why = xcalloc(count, sizeof *d.why)};
@@ -325,7 +325,7 @@ static bool take_reply(struct sender *sender, const struct mongo_place *place, c
 
 static bool insert_chunk(struct sender *sender, struct err *e)
 {
-    const struct chunk *c = &sender->chunk;
+    const struct chunk *c = sender->chunk;
     struct mongo_store *m = sender->sending->m;
     const struct raw *r = m->raws[c->items->number].of;
     struct mongo_place place;
@@ -351,22 +351,13 @@ static bool insert_chunk(struct sender *sender, struct err *e)
     return good;
 }
 
-static void fail(struct sending *s, const struct err *e)
-{
-    pthread_mutex_lock(&s->lock);
-    if (!s->has_failed)
-        s->error = *e;
-    s->has_failed = true;
-    pthread_mutex_unlock(&s->lock);
-}
-
 /* Fills a chunk with consecutive items, as many as a command takes. */
 static void fill(struct sending *s, struct chunk *c)
 {
     const struct mongo_limits *limits = &s->m->limits;
     size_t bytes = 0;
     c->items = &s->items->list[s->next];
-    for (; c->count < limits->updates && s->next < s->items->count; c->count++, s->next++) {
+    for (c->count = 0; c->count < limits->updates && s->next < s->items->count; c->count++, s->next++) {
         const struct item *at = &s->items->list[s->next];
         bytes += at->len;
         if (c->count > 0 &&
@@ -375,29 +366,20 @@ static void fill(struct sending *s, struct chunk *c)
     }
 }
 
-/* Fills the chunk, unless it is filled already. False: there is none, or sending has failed. */
-static bool take_chunk(struct sending *s, struct chunk *c)
+static bool take_chunk(void *context, size_t connection, bool *is_taken, struct err *e)
 {
-    pthread_mutex_lock(&s->lock);
-    if (c->count == 0)
-        fill(s, c);
-    bool good = !s->has_failed && c->count > 0;
-    pthread_mutex_unlock(&s->lock);
-    return good;
+    struct sending *s = context;
+    (void)e;
+    fill(s, &s->chunks[connection]);
+    *is_taken = s->chunks[connection].count > 0;
+    return true;
 }
 
-static void *run(void *context)
+static bool send_chunk(void *context, size_t connection, struct mongo_client *client, struct err *e)
 {
-    struct sender *sender = context;
-    struct err e;
-    while (take_chunk(sender->sending, &sender->chunk)) {
-        if (!insert_chunk(sender, &e)) {
-            fail(sender->sending, &e);
-            break;
-        }
-        sender->chunk.count = 0;
-    }
-    return NULL;
+    struct sending *s = context;
+    struct sender sender = {s, client, &s->chunks[connection]};
+    return insert_chunk(&sender, e);
 }
 
 static size_t count_connections(const struct mongo_store *m, const struct items *items)
@@ -415,28 +397,10 @@ static bool send_items(struct mongo_store *m, const struct items *items, bool is
 {
     struct sending s = {
         .m = m, .items = items, .is_last_try = is_last_try, .lock = PTHREAD_MUTEX_INITIALIZER};
-    struct sender senders[MONGO_CONNECTIONS_MAX] = {0};
-    size_t most = count_connections(m, items), count = 0, started = 1;
-    bool good = true;
-    for (; good && count < most; count++) {
-        senders[count].sending = &s;
-        if (!take_chunk(&s, &senders[count].chunk))
-            break;
-        good = mongo_connection(m, count, &senders[count].client, e);
-    }
-    while (good && started < count &&
-           pthread_create(&senders[started].thread, NULL, run, &senders[started]) == 0)
-        pthread_setname_np(senders[started++].thread, "tallyd-sender");
-    for (size_t i = started; good && i < count; i++) /* chunks whose threads could not be started */
-        run(&senders[i]);
-    if (good && count > 0) /* the caller's own chunk */
-        run(&senders[0]);
-    for (size_t i = 1; i < started; i++)
-        pthread_join(senders[i].thread, NULL);
-    if (s.has_failed)
-        *e = s.error;
-    *is_unknown = good && s.has_unknown && !s.error.retryable;
-    return good && !s.has_failed;
+    const struct mongo_crew crew = {.context = &s, .take = take_chunk, .work = send_chunk};
+    bool good = mongo_crew_work(m, &crew, count_connections(m, items), e);
+    *is_unknown = !good && s.has_unknown && !e->retryable;
+    return good;
 }
 
 /* No server takes these documents, and some close the connection. */

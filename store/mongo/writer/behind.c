@@ -6,8 +6,8 @@
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/send/recover.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/writer/member.h"
 #include "store/mongo/writer/partition.h"
+#include "store/mongo/writer/position.h"
 #include "store/mongo/writer/recall.h"
 
 #include <stdio.h>

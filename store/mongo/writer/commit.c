@@ -2,7 +2,6 @@
 #include "store/mongo/writer/commit.h"
 
 #include "base/clock.h"
-#include "store/mongo/ledger/full.h"
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
@@ -10,7 +9,6 @@
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/longer.h"
-#include "store/mongo/writer/member.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/past.h"
 #include "store/mongo/writer/position.h"

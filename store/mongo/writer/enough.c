@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "store/mongo/doc/decimal.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
 
@@ -60,8 +61,8 @@ static int64_t operand_at(const bson_t *document, const char *path)
 /* A sum at the end of int64 may stand for any larger one. */
 static bool check_document(struct enough *n, const bson_t *update, const bson_t *document)
 {
-    bson_iter_t inc, at;
-    ASSERT(mongo_find_member(update, "u.$inc", &inc) && bson_iter_recurse(&inc, &at));
+    bson_iter_t at;
+    ASSERT(mongo_begin_members(update, "u.$inc", &at));
     while (bson_iter_next(&at)) {
         const char *path = bson_iter_key(&at);
         const int64_t has = operand_at(document, path), less = bson_iter_as_int64(&at);
@@ -88,8 +89,8 @@ static bool see_document(void *context, const bson_t *document)
 static int64_t date_of(const bson_t *update)
 {
     bson_iter_t filter, at;
-    bool found = mongo_find_member(update, "f", &filter) && bson_iter_recurse(&filter, &at) &&
-                 bson_iter_find(&at, "metadata.date") && BSON_ITER_HOLDS_DATE_TIME(&at);
+    bool found = mongo_find_member(update, "f", &filter) && mongo_find_in(&filter, "metadata.date", &at) &&
+                 BSON_ITER_HOLDS_DATE_TIME(&at);
     return found ? bson_iter_date_time(&at) : INT64_MIN;
 }
 
@@ -97,20 +98,19 @@ static int64_t date_of(const bson_t *update)
 static bool read_page(struct enough *n)
 {
     struct mongo_ids ids;
-    bson_t filter = BSON_INITIALIZER;
-    mongo_ids_begin(&ids, &filter);
+    if (n->count == 0)
+        return true;
+    mongo_ids_begin(&ids, bson_new());
     for (size_t i = 0; i < n->count; i++)
         mongo_ids_add(&ids, slice_text(mongo_text_at(n->updates[i], "f._id")));
-    (void)mongo_ids_end(&ids);
-    bool good = n->count == 0 ||
-                (mongo_find(n->m->client, n->collection, &filter, NULL, see_document, n, n->e) && n->good);
+    bool good =
+        mongo_look(n->m->client, n->collection, mongo_ids_end(&ids), NULL, see_document, n, n->e) && n->good;
     for (size_t i = 0; i < n->count; i++) {
         const bson_t *update = n->updates[i];
         if (good && !n->is_found[i] && date_of(update) >= n->may_be_gone_ms)
             good = lacks(n, update, NULL);
         bson_destroy(n->updates[i]);
     }
-    bson_destroy(&filter);
     n->count = 0;
     return good;
 }
@@ -118,14 +118,16 @@ static bool read_page(struct enough *n)
 /* Does the update take counts out of a document? Rankings and version stamps only grow. */
 static bool takes(const bson_t *update)
 {
-    bson_iter_t inc, at;
-    return date_of(update) != INT64_MIN && mongo_find_member(update, "u.$inc", &inc) &&
-           bson_iter_recurse(&inc, &at) && bson_iter_next(&at) && strcmp(bson_iter_key(&at), "written") != 0;
+    bson_iter_t at;
+    return date_of(update) != INT64_MIN && mongo_begin_members(update, "u.$inc", &at) &&
+           bson_iter_next(&at) && strcmp(bson_iter_key(&at), "written") != 0;
 }
 
-static bool add_update(struct enough *n, const bson_t *update)
+static bool add_update(void *context, const bson_t *update, struct err *e)
 {
+    struct enough *n = context;
     const char *collection = mongo_text_at(update, "c");
+    (void)e;
     if (!takes(update))
         return true;
     if ((n->count == PAGE || strcmp(collection, n->collection) != 0) && !read_page(n))
@@ -151,27 +153,11 @@ static int64_t find_may_be_gone(const struct mongo_store *m)
     return until_ms;
 }
 
-static bool add_updates(struct enough *n, struct slice packed)
-{
-    struct mongo_log_reader log;
-    struct slice raw;
-    bson_t update;
-    bool good;
-    mongo_log_open(&log, packed);
-    while ((good = mongo_log_next(&log, &raw, n->e)) && raw.len > 0) {
-        ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len)); /* our own log is valid */
-        if (!(good = add_update(n, &update)))
-            break;
-    }
-    mongo_log_close(&log);
-    return good;
-}
-
 bool mongo_check_enough(struct mongo_store *m, struct err *e)
 {
     struct enough n = {.m = m, .may_be_gone_ms = find_may_be_gone(m), .e = e, .good = true};
-    if (add_updates(&n, text_slice(&m->batch.log.packed)) &&
-        add_updates(&n, text_slice(&m->batch.longer.packed)))
+    if (mongo_log_each(text_slice(&m->batch.log.packed), add_update, &n, e) &&
+        mongo_log_each(text_slice(&m->batch.longer.packed), add_update, &n, e))
         return read_page(&n);
     for (size_t i = 0; i < n.count; i++)
         bson_destroy(n.updates[i]);

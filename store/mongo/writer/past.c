@@ -7,7 +7,7 @@
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
-#include "store/mongo/writer/member.h"
+#include "store/mongo/writer/position.h"
 
 #include <stdlib.h>
 

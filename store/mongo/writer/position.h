@@ -5,6 +5,10 @@
 
 #include "store/mongo/handle/handle.h"
 
+/* The key of a partition in `partitions`; the caller frees it. */
+char *mongo_partition_key(const struct range *range);
+/* The path of a member: "partitions.kafka:access/0.next"; valid until the next call. */
+const char *mongo_partition_member(struct mongo_store *m, const struct mongo_partition *p, const char *name);
 /* Adds the conditions under which a claim holds in the ledger, but for the slot's incarnation. */
 void mongo_add_claim(struct mongo_store *m, const struct mongo_partition *p, bson_t *query);
 /* Adds the position of a partition to a $set of the ledger or a seat; `p` NULL: to a document of `past`. */

@@ -6,8 +6,8 @@
 
 #include "base/civil.h"
 #include "base/mem.h"
-#include "store/mongo/doc/decimal.h"
 #include "store/mongo/doc/document.h"
+#include "store/mongo/doc/nest.h"
 #include "store/mongo/wire/command.h"
 
 static void note_begun(struct mongo_store *m, size_t report, size_t kind, uint32_t minute, bool was_made)
@@ -65,49 +65,20 @@ bool mongo_touch(struct mongo_store *m, size_t report, size_t kind, const struct
 
 /* ---- zeros */
 
-static void append_zero(bson_t *to, const char *name, bool as_decimal)
+/* Adds zeros for all buckets of a resolution in the document that begins at date_ms. */
+static void add_zeros(const struct mongo_report *more, const struct measure *m, const char *prefix,
+                      const struct mongo_kind *k, enum span resolution, int64_t date_ms, bson_t *to)
 {
-    if (as_decimal)
-        mongo_append_decimal(to, name, 0);
-    else
-        bson_append_int64(to, name, -1, 0);
-}
-
-/* Adds what mongo_add_value() adds to. */
-static void add_zero(bson_t *to, const char *name, const struct measure *m, bool as_decimal)
-{
-    const bool is_mean = m->kind == MEASURE_MEAN, is_decimal = m->is_fraction && as_decimal;
-    bson_t of;
-    if (!is_mean && (is_decimal || !m->is_fraction)) {
-        append_zero(to, name, is_decimal);
-        return;
+    static const int64_t zeros[MEASURE_COLUMNS_MAX];
+    char name[MEASURE_NAME_BYTES + MONGO_PATH_BYTES], path[MONGO_PATH_BYTES];
+    bson_t flat = BSON_INITIALIZER;
+    for (int64_t at = date_ms; at < span_next(k->span, date_ms); at = span_next(resolution, at)) {
+        snprintf(name, sizeof name, "%s%s", prefix, mongo_path(k, resolution, at, path));
+        mongo_add_value(&flat, &flat, &flat, m, more->is_decimal, name, zeros);
     }
-    bson_append_document_begin(to, name, -1, &of);
-    append_zero(&of, "units", is_decimal);
-    if (m->is_fraction && !is_decimal)
-        BSON_APPEND_INT64(&of, "micros", 0);
-    if (is_mean)
-        BSON_APPEND_INT64(&of, "count", 0);
-    bson_append_document_end(to, &of);
-}
-
-/* Adds zeros for all `resolution` buckets of the `span` bucket that begins at from_ms. */
-static void add_zeros(bson_t *to, const char *name, const struct measure *m, bool as_decimal,
-                      enum span resolution, enum span span, int64_t from_ms)
-{
-    bson_t of;
-    char key[16];
-    if (resolution == span) {
-        add_zero(to, name, m, as_decimal);
-        return;
-    }
-    enum span below = (enum span)(span - 1);
-    bson_append_document_begin(to, name, -1, &of);
-    for (int64_t at = from_ms; at < span_next(span, from_ms); at = span_next(below, at)) {
-        snprintf(key, sizeof key, "%d", mongo_key_in(below, at));
-        add_zeros(&of, key, m, as_decimal, resolution, below, at);
-    }
-    bson_append_document_end(to, &of);
+    snprintf(name, sizeof name, "%s%s", prefix, mongo_member(resolution));
+    mongo_append_nested(to, name, &flat);
+    bson_destroy(&flat);
 }
 
 /* Min, max and last have no zero; sketches are not in these documents. */
@@ -118,11 +89,8 @@ static void write_zeros(const struct mongo_store *m, size_t report, const struct
     const struct mongo_report *more = &m->more[report];
     for (size_t i = 0; i < r->measure_count; i++) {
         const bool has_zero = measure_is_scalable(&r->measures[i]);
-        for (int s = (int)k->span; has_zero && s >= (int)k->finest; s--) {
-            char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
-            snprintf(path, sizeof path, "%s%s", more->fields[i], mongo_member((enum span)s));
-            add_zeros(to, path, &r->measures[i], more->is_decimal, (enum span)s, k->span, date_ms);
-        }
+        for (int s = (int)k->span; has_zero && s >= (int)k->finest; s--)
+            add_zeros(more, &r->measures[i], more->fields[i], k, (enum span)s, date_ms, to);
     }
 }
 

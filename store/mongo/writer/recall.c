@@ -2,14 +2,12 @@
 
 #include "base/failpoint.h"
 #include "base/mem.h"
-#include "store/mongo/ledger/full.h"
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/seat.h"
 #include "store/mongo/send/recover.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/writer/member.h"
 #include "store/mongo/writer/position.h"
 
 /* The entry of a partition in the ledger or in a seat; false: there is none. */

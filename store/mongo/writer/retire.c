@@ -11,7 +11,6 @@
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/wire/id.h"
-#include "store/mongo/writer/member.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/past.h"
 #include "store/mongo/writer/position.h"

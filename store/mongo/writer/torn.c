@@ -18,19 +18,18 @@
 
 #define ASKED_MAX 1000 /* documents of a collection that are checked in each batch */
 
-/* Numbers of a slot in the ledger. Numbers above `seq`, and in the gap below it, were never used. */
+/* Numbers of a slot in the ledger. Numbers above `seq`, and in a gap below it, were never used. */
 struct numbers {
     int64_t seq;
-    struct {
-        int64_t after, before;
-    } gaps[2];    /* of the ledger, and of the seat */
+    struct mongo_gap gaps[MONGO_GAPS];
     int64_t most; /* highest number above `seq` that was found in a document */
 };
 
 struct asking {
     struct mongo_store *m;
     struct numbers slots[MONGO_SLOTS];
-    const char *collection;
+    char collection[MONGO_NAME_BYTES]; /* "": none yet */
+    struct mongo_ids ids;              /* of its documents */
     struct err *e;
     bool good;
     struct {
@@ -38,22 +37,10 @@ struct asking {
     } found[MONGO_SLOTS]; /* the document with `most` */
 };
 
-static bool is_in_gap(const struct numbers *n, int64_t number)
-{
-    return (number > n->gaps[0].after && number < n->gaps[0].before) ||
-           (number > n->gaps[1].after && number < n->gaps[1].before);
-}
-
 static void read_numbers(const bson_t *ledger, int i, struct numbers *n)
 {
-    const char *slot = mongo_slots[i];
-    n->seq = mongo_seq_of(ledger, slot);
-    for (int k = 0; k < 2; k++) {
-        n->gaps[k].after = mongo_slot_at(ledger, slot, k == 0 ? "gap.after" : "seat.gap.after", 0);
-        n->gaps[k].before = mongo_slot_at(ledger, slot, k == 0 ? "gap.before" : "seat.gap.before", 0);
-    }
-    if (is_in_gap(n, n->seq)) /* an older version, which knows no gaps, has used the number */
-        memset(n->gaps, 0, sizeof n->gaps);
+    n->seq = mongo_seq_of(ledger, mongo_slots[i]);
+    mongo_gaps_of(ledger, mongo_slots[i], n->gaps);
 }
 
 static bool refuse(const struct asking *a, int i, int64_t seq)
@@ -79,7 +66,7 @@ static bool see_document(void *context, const bson_t *document)
             continue;
         const struct numbers *n = &a->slots[i];
         int64_t number = bson_iter_as_int64(&at);
-        bool never = is_in_gap(n, number);
+        bool never = mongo_is_in_gap(n->gaps, number);
         if (never || (number > n->seq && number > n->most))
             note(a, i, number, document);
         if (never)
@@ -88,43 +75,35 @@ static bool see_document(void *context, const bson_t *document)
     return true;
 }
 
-static bool ask(struct asking *a, struct mongo_ids *ids)
+/* Reads the documents of the collection, if there is one yet. */
+static bool ask(struct asking *a)
 {
+    if (a->collection[0] == '\0')
+        return true;
     bson_t *options = BCON_NEW("projection", "{", "applied", BCON_BOOL(true), "}", "batchSize",
-                               BCON_INT32((int32_t)ids->count));
-    return mongo_look(a->m->client, a->collection, mongo_ids_end(ids), options, see_document, a, a->e) &&
+                               BCON_INT32((int32_t)a->ids.count));
+    return mongo_look(a->m->client, a->collection, mongo_ids_end(&a->ids), options, see_document, a, a->e) &&
            a->good;
 }
 
-/* In the log, documents of a collection stand together; the first ones most likely exist. */
-static bool ask_all(struct asking *a, struct slice packed)
+/* Adds the document of an update. In the log, documents of a collection stand together; the first ones most
+ * likely exist. */
+static bool add_update(void *context, const bson_t *update, struct err *e)
 {
-    struct mongo_log_reader log;
-    struct mongo_ids ids;
-    struct slice raw;
-    bson_t update;
-    char collection[MONGO_NAME_BYTES] = ""; /* "": none yet */
-    bool good, is_begun = false;
-    mongo_log_open(&log, packed);
-    a->collection = collection;
-    while ((good = mongo_log_next(&log, &raw, a->e)) && raw.len > 0) {
-        ASSERT(bson_init_static(&update, (const uint8_t *)raw.ptr, raw.len)); /* our own log is valid */
-        const char *of = mongo_text_at(&update, "c"), *id = mongo_text_at(&update, "f._id");
-        bson_iter_t it;
-        ASSERT(of[0] != '\0' && mongo_find_member(&update, "f._id", &it) && BSON_ITER_HOLDS_UTF8(&it));
-        bool is_next = strcmp(collection, of) != 0;
-        if (is_next && is_begun && !(good = ask(a, &ids)))
-            break;
-        if (is_next) {
-            snprintf(collection, sizeof collection, "%s", of);
-            mongo_ids_begin(&ids, bson_new());
-            is_begun = true;
-        }
-        if (ids.count < ASKED_MAX)
-            mongo_ids_add(&ids, slice_text(id));
+    struct asking *a = context;
+    const char *of = mongo_text_at(update, "c");
+    bson_iter_t id;
+    (void)e;
+    ASSERT(of[0] != '\0' && mongo_find_member(update, "f._id", &id) && BSON_ITER_HOLDS_UTF8(&id));
+    if (strcmp(a->collection, of) != 0) {
+        if (!ask(a))
+            return false;
+        snprintf(a->collection, sizeof a->collection, "%s", of);
+        mongo_ids_begin(&a->ids, bson_new());
     }
-    mongo_log_close(&log);
-    return good && (!is_begun || ask(a, &ids));
+    if (a->ids.count < ASKED_MAX)
+        mongo_ids_add(&a->ids, slice_text(bson_iter_utf8(&id, NULL)));
+    return true;
 }
 
 /* Takes the numbers of the slot's seat by an answer that is not old. */
@@ -151,7 +130,7 @@ static bool check_most(struct asking *a)
         read_numbers(&ledger, i, &now);
         if (most > now.seq)
             good = confirm_numbers(a, i, &now);
-        if (good && (most > now.seq || is_in_gap(&now, most)))
+        if (good && (most > now.seq || mongo_is_in_gap(now.gaps, most)))
             good = refuse(a, i, now.seq);
     }
     bson_destroy(&ledger);
@@ -168,8 +147,8 @@ bool mongo_check_torn(struct mongo_store *m, struct err *e)
     if (good) {
         for (int i = 0; i < MONGO_SLOTS; i++)
             read_numbers(&ledger, i, &a->slots[i]);
-        good = ask_all(a, text_slice(&m->batch.log.packed)) &&
-               ask_all(a, text_slice(&m->batch.longer.packed)) && check_most(a);
+        good = mongo_log_each(text_slice(&m->batch.log.packed), add_update, a, e) &&
+               mongo_log_each(text_slice(&m->batch.longer.packed), add_update, a, e) && ask(a) && check_most(a);
     }
     bson_destroy(&ledger);
     free(a);

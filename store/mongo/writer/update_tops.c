@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "store/mongo/doc/document.h"
-#include "store/mongo/doc/periods.h"
 #include "store/mongo/doc/top.h"
 #include "store/mongo/live/groups.h"
 #include "store/mongo/writer/update_internal.h"
@@ -12,6 +11,40 @@
 #include <stdlib.h>
 
 #define MINUTES 60
+
+/* ---- the periods that a batch has counts of */
+
+static void periods_clear(struct mongo_periods *p)
+{
+    p->count = 0;
+    memset(p->seen_ms, 0xFF, sizeof p->seen_ms); /* -1: no hour */
+}
+
+/* Adds the start of an hour, in any order, any number of times. */
+static void periods_add(struct mongo_periods *p, int64_t ms)
+{
+    int64_t start_ms = span_floor(SPAN_HOUR, ms);
+    int64_t *seen_ms = &p->seen_ms[(size_t)(start_ms / HOUR_MS) % MONGO_PERIODS_SEEN];
+    if (*seen_ms == start_ms)
+        return;
+    *seen_ms = start_ms;
+    p->starts = xgrow(p->starts, &p->capacity, p->count + 1, sizeof *p->starts);
+    p->starts[p->count++] = start_ms;
+}
+
+/* Leaves the starts of such spans, sorted, without duplicates. The span is longer with each call. */
+static void periods_floor(struct mongo_periods *p, enum span span)
+{
+    size_t count = 0;
+    if (p->count > 0)
+        qsort(p->starts, p->count, sizeof *p->starts, order_int64s);
+    for (size_t i = 0; i < p->count; i++) {
+        int64_t start_ms = span_floor(span, p->starts[i]);
+        if (count == 0 || p->starts[count - 1] != start_ms)
+            p->starts[count++] = start_ms;
+    }
+    p->count = count;
+}
 
 /* ---- sums */
 
@@ -138,13 +171,13 @@ void mongo_write_tops(struct update *u, size_t cell_count)
     if (!mongo_top_is_cached(&m->reports[u->report]))
         return;
     u->collection = mongo_collection(m, u->report, MONGO_TOP, name);
-    mongo_periods_clear(p);
+    periods_clear(p);
     for (size_t i = 0; i < cell_count; i++)
-        mongo_periods_add(p, update_ms_at(u, i));
-    mongo_periods_floor(p, SPAN_HOUR);
+        periods_add(p, update_ms_at(u, i));
+    periods_floor(p, SPAN_HOUR);
     int64_t *minutes = only_grows(u, cell_count) ? add_up_minutes(u, cell_count, p) : NULL;
     for (size_t s = 0; s < MONGO_TOP_SPANS; s++) {
-        mongo_periods_floor(p, mongo_top_spans[s]);
+        periods_floor(p, mongo_top_spans[s]);
         write_span(u, cell_count, mongo_top_spans[s], minutes);
     }
     free(minutes);
