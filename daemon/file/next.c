@@ -171,6 +171,14 @@ static bool is_since(const struct look *l, size_t i, int64_t known_ns)
     return changed_ns > known_ns || ((int64_t)i > l->newest && changed_ns >= known_ns - CLOSE_NS);
 }
 
+/* Has the rotated file something to count, by what is known of it and by its time? */
+static bool is_due(const struct look *l, size_t i, int64_t known_ns)
+{
+    const struct sighting *s = &l->rotated[i];
+    bool is_copy_of_log = s->known != NULL && s->known == l->at_path.known;
+    return s->has_more && !is_copy_of_log && (s->known != NULL || is_since(l, i, known_ns));
+}
+
 /* The oldest rotated file that is to be read; NULL: none. */
 static const struct sighting *next_rotated(const struct look *l)
 {
@@ -178,13 +186,25 @@ static const struct sighting *next_rotated(const struct look *l)
     int64_t known_ns = newest_known_ns(l);
     for (size_t i = 0; i < l->count; i++) {
         const struct sighting *s = &l->rotated[i];
-        bool is_copy_of_log = s->known != NULL && s->known == l->at_path.known;
-        if (s->has_more && !is_copy_of_log && !s->is_spoiled &&
-            (s->known != NULL || is_since(l, i, known_ns)) &&
+        if (is_due(l, i, known_ns) && !s->is_spoiled &&
             (next == NULL || s->file.changed_ns < next->file.changed_ns))
             next = s;
     }
     return next;
+}
+
+/* Note the rotated files that may have something to count, but are not read. */
+static void find_skipped(const struct look *l, struct survey_answer *a)
+{
+    int64_t known_ns = newest_known_ns(l);
+    for (size_t i = 0; i < l->count; i++) {
+        const struct sighting *s = &l->rotated[i];
+        if (s->is_spoiled && is_due(l, i, known_ns) && a->skipped++ == 0)
+            err_set(&a->skipped_why, EX_DATAERR,
+                    "%s begins as %s, which was counted, but has other bytes before that one's position: it "
+                    "was changed, or is another file. If it is, import it with --source-id NAME",
+                    s->file.path, s->alike->source);
+    }
 }
 
 /* Is there a rotated file that is newer than this one? Then nobody writes to this one any more. */
@@ -389,6 +409,7 @@ static bool decide(struct look *l, struct survey_answer *a, struct err *e)
     const struct sighting *s;
     a->unreadable = l->unreadable;
     a->why = l->unreadable_why;
+    find_skipped(l, a);
     if (!find_lost(l, &lost, e))
         return false;
     bool has_changed = is_changed(l);

@@ -191,13 +191,18 @@ static void warn_of_missing(struct followed *f)
     f->has_told_away = true;
 }
 
-static void warn_of_unreadable(const struct followed *f)
+/* Warn of files that are not counted. */
+static void warn_of_uncounted(const struct followed *f)
 {
     char label[LOG_QUOTE_BYTES], why[LOG_QUOTE_BYTES];
     if (f->answer.unreadable > 0)
         log_limited(LOG_LEVEL_WARN, "file_unreadable",
                     "source=%s files=%zu error=%s next=\"lines in them are not counted\"",
                     log_quote(f->path, label), f->answer.unreadable, log_quote(f->answer.why.text, why));
+    if (f->answer.skipped > 0)
+        log_limited(LOG_LEVEL_WARN, "file_skipped",
+                    "source=%s files=%zu error=%s next=\"lines in them are not counted\"",
+                    log_quote(f->path, label), f->answer.skipped, log_quote(f->answer.skipped_why.text, why));
 }
 
 /* ---- opening */
@@ -310,7 +315,7 @@ static bool open_found(struct follow *fo, struct followed *f, struct err *e)
         return f->is_listed; /* a log that was renamed to another listed one is read there first */
     }
     memcpy(f->source.note, a->note, sizeof f->source.note);
-    warn_of_unreadable(f);
+    warn_of_uncounted(f);
     if (a->has_gap)
         tell_gap(fo, f);
     followed_begin(fo, f);
@@ -342,7 +347,7 @@ static bool open_log(struct follow *fo, struct followed *f, struct err *e)
     switch (f->answer.what) {
     case SURVEY_NOTHING:
         warn_of_missing(f);
-        warn_of_unreadable(f);
+        warn_of_uncounted(f);
         if (f->answer.ending_count > 0)
             followed_set_state(fo, f, FOLLOWED_ENDING);
         return f->was_found || may_read(f, e);

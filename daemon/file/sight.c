@@ -42,13 +42,10 @@ static bool continues(const struct family_file *file, const struct known_file *f
 }
 
 /* Is it this known file? Pre: it begins as that. */
-static bool is_it(const struct look *l, struct sighting *s, const struct known_file *f, bool *has_more)
+static bool is_it(const struct sighting *s, const struct known_file *f, bool *has_more)
 {
     struct err ignored;
     *has_more = false;
-    if (s != &l->at_path && !s->file.is_packed && f->head.len == IDENTITY_PREFIX_BYTES_MAX &&
-        s->file.size < f->to)
-        return true; /* a copy that misses its end */
     struct input *in = input_open(s->file.path, &ignored);
     if (in == NULL)
         return false;
@@ -85,6 +82,16 @@ static bool is_still_there(const struct known_file *f)
     return is;
 }
 
+/* It begins as a known file, and is not it: perhaps a copy that misses its end. */
+static void note_alike(const struct look *l, struct sighting *s, struct known_file *f)
+{
+    s->alike = f;
+    s->is_spoiled = true;
+    if (s != &l->at_path && !s->file.is_packed && s->file.size < f->to &&
+        (s->cut_of == NULL || s->cut_of->to < f->to))
+        s->cut_of = f;
+}
+
 static void compare(const struct look *l, struct sighting *s, struct known_file *f, struct slice head)
 {
     bool has_more, is_own = strcmp(f->label, l->log->path) == 0;
@@ -92,7 +99,7 @@ static void compare(const struct look *l, struct sighting *s, struct known_file 
     bool is_others_host = f->state == RANGE_FOLLOWED && f->host != 0 && f->host != l->log->host;
     if (is_others_host || (begins_so && is_another(l, f->label) && is_still_there(f)))
         return;
-    if (begins_so && is_it(l, s, f, &has_more)) {
+    if (begins_so && is_it(s, f, &has_more)) {
         if (has_more && f->head.len < IDENTITY_PREFIX_BYTES_MAX && survey_is_whole(l->survey, f))
             return; /* it only begins alike */
         if (s->known != NULL && s->known->to > f->to)
@@ -100,8 +107,7 @@ static void compare(const struct look *l, struct sighting *s, struct known_file 
         s->known = f;
         s->has_more = has_more;
     } else if (begins_so && f->head.len == IDENTITY_PREFIX_BYTES_MAX) {
-        s->alike = f;
-        s->is_spoiled = true;
+        note_alike(l, s, f);
     } else if (is_own && (begins_so || (s->head.len < f->head.len && begins_as(f->first, s->head, head)))) {
         s->alike = f;
     }
@@ -144,6 +150,12 @@ static void sight(struct look *l, struct sighting *s)
     s->has_more = true;
     for (size_t i = 0; i < l->known->count; i++)
         compare(l, s, &l->known->files[i], head);
+    if (s->known == NULL && s->cut_of != NULL) {
+        s->known = s->cut_of;
+        s->has_more = false;
+    }
+    if (s->known != NULL && s->known->head.len == IDENTITY_PREFIX_BYTES_MAX)
+        s->is_spoiled = false; /* it is another known file, which only begins alike */
     bool was_read = is_done(l->survey, &s->file);
     s->has_more = s->has_more && !was_read;
     s->is_read =

@@ -20,6 +20,9 @@
  *           counts in any case: it came and was rotated between two looks. It may be a copy that is still
  *           written: so not if a known file begins with all of its first bytes. Older ones are history from
  *           before tallyd: import them.
+ * Skipped : a rotated file that begins with the same IDENTITY_PREFIX_BYTES_MAX bytes as a known one, has other
+ *           bytes before its position, and is no other known file of as many first bytes: it may be damaged.
+ *           It is not read, and that is told.
  * Ended   : the file that was followed before ends in the batch in which its successor begins. So the store
  *           always has a followed file, from which a daemon goes on.
  * Lost    : the file that was followed is not there any more, under any name in the log's folder or
@@ -96,9 +99,11 @@ struct survey_answer {
     bool is_final; /* nobody writes to it any more */
     bool has_gap;  /* files may have come before it, and gone unseen, after the source that is named here */
     char gap_after[RANGE_SOURCE_BYTES];
-    struct identity head; /* of its first bytes */
-    size_t unreadable;    /* number of files that cannot be read; `why` is the first one's error */
-    struct range range;   /* of the file, or of a new one its name; LOST: of the lost file */
+    struct identity head;   /* of its first bytes */
+    size_t unreadable;      /* number of files that cannot be read; `why` is the first one's error */
+    size_t skipped;         /* number of files that may have lines to count, but are not read */
+    struct err skipped_why; /* of the first one */
+    struct range range;     /* of the file, or of a new one its name; LOST: of the lost file */
     struct err why;
     struct range *endings; /* files that end as this one begins; NOTHING: that have ended, and are gone */
     size_t ending_count;

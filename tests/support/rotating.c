@@ -170,6 +170,8 @@ const char *rotating_ask(struct rotating *k, const struct counted *known)
         say_letter(k, known, a->range.source);
     if (a->has_gap)
         text_puts(&k->said, ", gap");
+    if (a->skipped > 0)
+        text_puts(&k->said, ", skipped");
     for (size_t i = 0; i < a->ending_count; i++) {
         ASSERT(a->endings[i].state / KNOWN_HOST == HOST);
         ASSERT(a->endings[i].from == a->endings[i].to);
