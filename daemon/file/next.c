@@ -12,18 +12,19 @@
 
 /* ---- the file that was followed before */
 
-static bool is_followed(const struct look *l, const struct known_file *f)
-{
-    return f->state == RANGE_FOLLOWED && strcmp(f->label, l->log->path) == 0 &&
-           (f->host == 0 || f->host == l->log->host);
-}
-
 static bool is_sighted(const struct look *l, const struct known_file *f)
 {
     bool is = l->at_path.known == f;
     for (size_t i = 0; i < l->count && !is; i++)
         is = l->rotated[i].known == f;
     return is;
+}
+
+/* Another host's file is this one's if it is here: a host may be renamed. */
+static bool is_followed(const struct look *l, const struct known_file *f)
+{
+    return f->state == RANGE_FOLLOWED && strcmp(f->label, l->log->path) == 0 &&
+           (f->host == 0 || f->host == l->log->host || is_sighted(l, f));
 }
 
 enum range_state survey_end_of(const struct survey *s, const struct known_file *f)
@@ -368,7 +369,8 @@ static void answer_file(const struct look *l, const struct sighting *s, struct s
     if (a->is_known && strcmp(a->range.label, l->log->path) != 0)
         snprintf(a->note, sizeof a->note, "was counted before as %.500s", a->range.label);
     snprintf(a->range.label, sizeof a->range.label, "%s", l->log->path);
-    if (!a->is_known || s->known->state == RANGE_UNCHANGED)
+    bool is_taken_over = a->is_known && s->known->state == RANGE_FOLLOWED && s->known->host != l->log->host;
+    if (!a->is_known || s->known->state == RANGE_UNCHANGED || is_taken_over)
         a->range.state = RANGE_FOLLOWED + l->log->host * KNOWN_HOST;
     const struct known_file *gone = find_gone(l, s);
     gone = gone != NULL ? gone : find_gap(l, s);
@@ -378,6 +380,8 @@ static void answer_file(const struct look *l, const struct sighting *s, struct s
     a->has_gap = gone != NULL;
     if (a->has_gap)
         snprintf(a->gap_after, sizeof a->gap_after, "%s", gone->source);
+    if (!a->is_known && s->others != NULL)
+        a->others = s->others->to;
     find_endings(l, true, a);
 }
 

@@ -205,6 +205,18 @@ static void warn_of_uncounted(const struct followed *f)
                     log_quote(f->path, label), f->answer.skipped, log_quote(f->answer.skipped_why.text, why));
 }
 
+/* A short file of another host has the same bytes. If it is this file, it is counted twice. */
+static void warn_of_others(const struct followed *f)
+{
+    char label[LOG_QUOTE_BYTES];
+    if (f->answer.others > 0)
+        log_limited(LOG_LEVEL_WARN, "file_of_other_host",
+                    "source=%s id=%s same_to=%" PRId64
+                    " next=\"counting it as a file of its own; if this host "
+                    "had another name, lines before same_to are counted twice\"",
+                    log_quote(f->path, label), f->answer.range.source, f->answer.others);
+}
+
 /* ---- opening */
 
 static void log_source(const struct followed *f)
@@ -316,6 +328,7 @@ static bool open_found(struct follow *fo, struct followed *f, struct err *e)
     }
     memcpy(f->source.note, a->note, sizeof f->source.note);
     warn_of_uncounted(f);
+    warn_of_others(f);
     if (a->has_gap)
         tell_gap(fo, f);
     followed_begin(fo, f);

@@ -92,14 +92,26 @@ static void note_alike(const struct look *l, struct sighting *s, struct known_fi
         s->cut_of = f;
 }
 
+/* Does another host follow it? */
+static bool is_others(const struct look *l, const struct known_file *f)
+{
+    return f->state == RANGE_FOLLOWED && f->host != 0 && f->host != l->log->host;
+}
+
+/* Another host's file is this one only if the store knows its whole head: then this host had another name, or
+ * both hosts see one file. A short head may be a header that many files share. */
 static void compare(const struct look *l, struct sighting *s, struct known_file *f, struct slice head)
 {
     bool has_more, is_own = strcmp(f->label, l->log->path) == 0;
     bool begins_so = begins_as(f->head, s->head, head);
-    bool is_others_host = f->state == RANGE_FOLLOWED && f->host != 0 && f->host != l->log->host;
-    if (is_others_host || (begins_so && is_another(l, f->label) && is_still_there(f)))
+    if (begins_so && is_another(l, f->label) && is_still_there(f))
         return;
-    if (begins_so && is_it(s, f, &has_more)) {
+    bool is = begins_so && is_it(s, f, &has_more);
+    if (is_others(l, f) && (!is || f->head.len < IDENTITY_PREFIX_BYTES_MAX)) {
+        s->others = is ? f : s->others;
+        return;
+    }
+    if (is) {
         if (has_more && f->head.len < IDENTITY_PREFIX_BYTES_MAX && survey_is_whole(l->survey, f))
             return; /* it only begins alike */
         if (s->known != NULL && s->known->to > f->to)

@@ -23,6 +23,9 @@
  * Skipped : a rotated file that begins with the same IDENTITY_PREFIX_BYTES_MAX bytes as a known one, has other
  *           bytes before its position, and is no other known file of as many first bytes: it may be damaged.
  *           It is not read, and that is told.
+ * Hosts   : a file that another host follows is another one, unless the store knows its first
+ *           IDENTITY_PREFIX_BYTES_MAX bytes, and they and those before the position are the same. Then it is
+ *           taken over: this host was renamed, or both see one file.
  * Ended   : the file that was followed before ends in the batch in which its successor begins. So the store
  *           always has a followed file, from which a daemon goes on.
  * Lost    : the file that was followed is not there any more, under any name in the log's folder or
@@ -101,6 +104,7 @@ struct survey_answer {
     char gap_after[RANGE_SOURCE_BYTES];
     struct identity head;   /* of its first bytes */
     size_t unreadable;      /* number of files that cannot be read; `why` is the first one's error */
+    int64_t others;         /* number of its bytes that another host may have counted; 0: none did */
     size_t skipped;         /* number of files that may have lines to count, but are not read */
     struct err skipped_why; /* of the first one */
     struct range range;     /* of the file, or of a new one its name; LOST: of the lost file */

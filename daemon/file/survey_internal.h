@@ -19,6 +19,7 @@ struct sighting {
     struct known_file *known;  /* NULL: never seen */
     struct known_file *alike;  /* NULL, or a file of this log that begins as this one did, and is another */
     struct known_file *cut_of; /* NULL, or the known file of which it may be a copy that misses its end */
+    struct known_file *others; /* NULL, or another host's file that has the same bytes, as far as is known */
     bool is_spoiled;           /* it is a known one, but damaged or changed before the position */
     bool has_more;             /* it has bytes that were not counted; of a rotated file */
     bool is_read;              /* this process reads it, or knows that the rest of it is no line */

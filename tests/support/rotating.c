@@ -170,6 +170,8 @@ const char *rotating_ask(struct rotating *k, const struct counted *known)
         say_letter(k, known, a->range.source);
     if (a->has_gap)
         text_puts(&k->said, ", gap");
+    if (a->others > 0)
+        text_printf(&k->said, ", another host's to %d", (int)(a->others / LINE_BYTES));
     if (a->skipped > 0)
         text_puts(&k->said, ", skipped");
     for (size_t i = 0; i < a->ending_count; i++) {

@@ -72,6 +72,17 @@ static void test_a_known_file_keeps_its_name_and_is_followed(void **state)
     assert_non_null(strstr(k->answer.note, "access.log.8"));
 }
 
+static void test_another_hosts_file_is_taken_over(void **state)
+{
+    struct rotating *k = *state;
+    const struct place log = {LOG, 'a', 200, 0};
+    const struct counted known = {'a', 150, .state = RANGE_FOLLOWED, .host = HOST + 1};
+    rotating_put(k, log);
+    rotating_apply(k, known);
+    expect(k, &known, "log from 150");
+    assert_int_equal(k->answer.range.state, RANGE_FOLLOWED + HOST * KNOWN_HOST);
+}
+
 static void test_a_followed_file_has_no_news(void **state)
 {
     struct rotating *k = *state;
@@ -417,6 +428,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_new_file_is_named_and_followed),
         TEST(test_a_known_file_keeps_its_name_and_is_followed),
+        TEST(test_another_hosts_file_is_taken_over),
         TEST(test_a_followed_file_has_no_news),
         TEST(test_nobody_writes_to_a_file_that_is_packed_or_has_a_successor),
         TEST(test_a_change_is_told_with_its_reason),
