@@ -74,7 +74,9 @@ static bool is_still_there(const struct known_file *f)
         return false;
     struct reader *rd = reader_new(in, IDENTITY_TAIL_BYTES_MAX, LAST_LINE_TAKE);
     if (stat(f->label, &status) == 0 && reader_head(rd, &head, &ignored)) {
+        file.path = f->label;
         file.size = status.st_size;
+        file.is_packed = !input_can_grow(in);
         is = identity_matches(f->head, head) && continues(&file, f, rd, &has_more);
     }
     reader_free(rd);
@@ -134,17 +136,18 @@ static bool is_done(const struct survey *s, const struct family_file *f)
     return false;
 }
 
-/* Read the first bytes of a file, unpacked. */
-static struct slice read_head(struct look *l, const char *path, char buf[IDENTITY_PREFIX_BYTES_MAX])
+/* Read the first bytes of a file, unpacked. Its name need not say that it is packed. */
+static struct slice read_head(struct look *l, struct family_file *file, char buf[IDENTITY_PREFIX_BYTES_MAX])
 {
     struct err e;
     size_t got = 1, len = 0;
-    struct input *in = input_open(path, &e);
+    struct input *in = input_open(file->path, &e);
     bool good = in != NULL;
     while (good && got > 0 && len < IDENTITY_PREFIX_BYTES_MAX) {
         good = input_read(in, buf + len, IDENTITY_PREFIX_BYTES_MAX - len, &got, &e);
         len += good ? got : 0;
     }
+    file->is_packed = file->is_packed || (good && !input_can_grow(in));
     input_close(in);
     if (!good && e.code != EX_NOINPUT && l->unreadable++ == 0)
         l->unreadable_why = e;
@@ -154,7 +157,7 @@ static struct slice read_head(struct look *l, const char *path, char buf[IDENTIT
 static void sight(struct look *l, struct sighting *s)
 {
     char buf[IDENTITY_PREFIX_BYTES_MAX];
-    struct slice head = s->file.size > 0 ? read_head(l, s->file.path, buf) : slice_of(NULL, 0);
+    struct slice head = s->file.size > 0 ? read_head(l, &s->file, buf) : slice_of(NULL, 0);
     if (head.len == 0)
         return;
     s->head = identity_of(head);
@@ -187,10 +190,10 @@ bool survey_came_next(const char *path, const char *olddir, const struct input *
     bool is_listed = false;
     for (size_t i = 0; i < family.count && !is_listed; i++)
         is_listed = input_is(in, family.files[i].device, family.files[i].inode);
-    const struct family_file *newest = family.count > 0 ? &family.files[family.count - 1] : NULL;
+    struct family_file *newest = family.count > 0 ? &family.files[family.count - 1] : NULL;
     bool is_newest = newest != NULL && newest->number <= 1 &&
                      (input_is(in, newest->device, newest->inode) ||
-                      (newest->is_packed && identity_matches(head, read_head(&l, newest->path, buf))));
+                      (newest->is_packed && identity_matches(head, read_head(&l, newest, buf))));
     bool is_elsewhere = !is_listed && input_has_name(in);
     family_fini(&family);
     return newest == NULL || is_newest || is_elsewhere;

@@ -448,7 +448,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
 enum input_fate input_fate(struct input *in)
 {
     struct stat now, own;
-    if (!input_can_grow(in) || fstat(in->fd, &own) != 0)
+    if (!in->is_regular || fstat(in->fd, &own) != 0)
         return INPUT_STANDS;
     if (in->is_truncated || own.st_size < in->raw_position)
         return INPUT_TRUNCATED;

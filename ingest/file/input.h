@@ -73,11 +73,12 @@ bool input_has_name(const struct input *in);
 int input_held_fd(const struct input *in);
 /* Is it a file on disk, packed or not, and neither standard input nor a FIFO? */
 bool input_is_regular(const struct input *in);
-/* The fate of a file that can grow. */
+/* The fate of a regular file. */
 enum input_fate {
     INPUT_STANDS,
     INPUT_RENAMED,       /* its path has another file, or none: logs were rotated */
     INPUT_RENAMED_AGAIN, /* the other file was renamed, too: nobody writes to this one any more */
-    INPUT_TRUNCATED,     /* it is shorter than the bytes read from it, or has others: copied and truncated */
+    INPUT_TRUNCATED,     /* it is shorter than the bytes read from it, or has others: copied and truncated. Of
+                            a packed one only its length tells */
 };
 enum input_fate input_fate(struct input *in);

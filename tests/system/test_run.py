@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`tallyd run` end to end: a stream or a growing file is counted once, served while it lasts, and ends in order."""
 
+import gzip
 import json
 import os
 import pty
@@ -115,6 +116,27 @@ class RunTest(DaemonCase):
         self.wait_for_consumed(4 + 6 + 21 + 2)
         self.stop()
         self.check_total(33)
+
+    def publish(self, hour, count):
+        """A packed log, in one step: other lines each time."""
+        line = b'192.0.2.%d - - [05/Jan/2026:%02d:00:00 +0000] "GET / HTTP/1.1" 200 10\n' % (hour, hour)
+        self.write("new", gzip.compress(line * count))
+        os.rename(self.path("new"), self.path("access.log.gz"))
+
+    def test_packed_file_is_followed_by_others_of_its_name(self):
+        self.write("tallyd.yaml", CONFIG.replace(b"access.log", b"access.log.gz"))
+        self.publish(1, 200)
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(200)
+        self.publish(2, 30)
+        self.wait_for_consumed(230)
+        self.stop()
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_log("event=caught_up")
+        self.publish(3, 4)
+        self.wait_for_consumed(4)
+        self.stop()
+        self.check_total(234)
 
     def test_empty_file_is_waited_for(self):
         self.write("tallyd.yaml", CONFIG)

@@ -335,6 +335,20 @@ static void test_a_log_that_is_read_is_the_known_file(void **state)
     input_close(in);
 }
 
+/* Its size tells nothing, and a rotated one has no name of a packed file. */
+static void test_a_packed_log_goes_on(void **state)
+{
+    struct rotating *k = *state;
+    const struct counted known[] = {{'a', 150, FOLLOWED}, {0}};
+    snprintf(k->path, sizeof k->path, "%s", scratch_path(&k->scratch, "access.log.gz"));
+    rotating_apply(k, known[0]);
+    rotating_put(k, (struct place){"access.log.gz", 'a', 200, 0});
+    expect(k, known, "log from 150");
+    rotating_put(k, (struct place){"access.log.gz.1", 'a', 150, 60});
+    rotating_put(k, (struct place){"access.log.gz", 'b', 9, 0});
+    expect(k, known, "log new, ended a");
+}
+
 static void test_files_that_cannot_be_read_are_numbered(void **state)
 {
     struct rotating *k = *state;
@@ -445,6 +459,7 @@ int main(void)
         TEST(test_a_number_is_missing_behind_a_copy),
         TEST(test_a_number_is_missing_behind_a_header),
         TEST(test_an_empty_file_before_copies_of_a_header_proves_nothing),
+        TEST(test_a_packed_log_goes_on),
         TEST(test_files_that_cannot_be_read_are_numbered),
         TEST(test_a_folder_that_is_gone_is_an_error),
     };
