@@ -456,6 +456,11 @@ bool survey_look(struct survey *s, const struct survey_log *log, const struct kn
     *a = (struct survey_answer){0};
     forget_ends(s, k);
     bool good = look_sight(&l, e) && decide(&l, a, e);
+    if (good && l.trouble.retryable) {
+        survey_answer_fini(a);
+        *e = l.trouble;
+        good = false;
+    }
     look_fini(&l);
     return good;
 }

@@ -378,15 +378,15 @@ static bool open_log(struct follow *fo, struct followed *f, struct err *e)
 }
 
 /* Is this failure one to wait for? A log may be missing, and its folder with it; one that was there once
- * may be closed for a while. */
-static bool may_pass(struct followed *f, const struct err *e)
+ * may be closed for a while. If the store could not be read, nothing is known. */
+static bool may_pass(const struct follow *fo, struct followed *f, const struct err *e)
 {
     char quoted[LOG_QUOTE_BYTES];
     bool is_away = f->was_found ? e->code == EX_NOINPUT || e->code == EX_NOPERM
                                 : e->code == EX_NOINPUT && access(f->path, F_OK) != 0;
+    const char *event = is_away ? "file_away" : fo->has_known ? "file_unreadable" : "store_away";
     if ((is_away && !f->has_told_away) || (!is_away && e->retryable))
-        log_limited(LOG_LEVEL_WARN, is_away ? "file_away" : "store_away", "error=%s next=\"waiting for it\"",
-                    log_quote(e->text, quoted));
+        log_limited(LOG_LEVEL_WARN, event, "error=%s next=\"waiting for it\"", log_quote(e->text, quoted));
     f->has_told_away |= is_away;
     return is_away || e->retryable;
 }
@@ -407,7 +407,7 @@ bool followed_open(struct follow *fo, struct followed *f, struct err *e)
         else
             followed_begin(fo, f);
     }
-    return good || may_pass(f, e);
+    return good || may_pass(fo, f, e);
 }
 
 /* ---- closing */
@@ -474,7 +474,7 @@ bool followed_look_back(struct follow *fo, struct followed *f, struct err *e)
     if (good && a.what == SURVEY_ROTATED && is_at_path && !input_is(f->source.in, a.device, a.inode))
         f->must_turn = true;
     survey_answer_fini(&a);
-    return good || may_pass(f, e);
+    return good || may_pass(fo, f, e);
 }
 
 void followed_free(struct follow *fo, struct followed *f)

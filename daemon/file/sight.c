@@ -41,12 +41,21 @@ static bool continues(const struct family_file *file, const struct known_file *f
     return true;
 }
 
+/* Open a file to compare it. If it may be opened later, the look fails: it must not pass for another file. */
+static struct input *open_file(struct look *l, const char *path, struct err *e)
+{
+    struct input *in = input_open(path, e);
+    if (in == NULL && e->retryable)
+        l->trouble = *e;
+    return in;
+}
+
 /* Is it this known file? Pre: it begins as that. */
-static bool is_it(const struct sighting *s, const struct known_file *f, bool *has_more)
+static bool is_it(struct look *l, const struct sighting *s, const struct known_file *f, bool *has_more)
 {
     struct err ignored;
     *has_more = false;
-    struct input *in = input_open(s->file.path, &ignored);
+    struct input *in = open_file(l, s->file.path, &ignored);
     if (in == NULL)
         return false;
     struct reader *rd = reader_new(in, IDENTITY_TAIL_BYTES_MAX, LAST_LINE_TAKE);
@@ -62,14 +71,14 @@ static bool begins_as(struct identity id, struct identity whole, struct slice he
 }
 
 /* Is the known file still at the path under which it was counted? */
-static bool is_still_there(const struct known_file *f)
+static bool is_still_there(struct look *l, const struct known_file *f)
 {
     struct family_file file = {0};
     struct stat status;
     struct slice head;
     struct err ignored;
     bool has_more, is = false;
-    struct input *in = input_open(f->label, &ignored);
+    struct input *in = open_file(l, f->label, &ignored);
     if (in == NULL)
         return false;
     struct reader *rd = reader_new(in, IDENTITY_TAIL_BYTES_MAX, LAST_LINE_TAKE);
@@ -102,13 +111,13 @@ static bool is_others(const struct look *l, const struct known_file *f)
 
 /* Another host's file is this one only if the store knows its whole head: then this host had another name, or
  * both hosts see one file. A short head may be a header that many files share. */
-static void compare(const struct look *l, struct sighting *s, struct known_file *f, struct slice head)
+static void compare(struct look *l, struct sighting *s, struct known_file *f, struct slice head)
 {
     bool has_more, is_own = strcmp(f->label, l->log->path) == 0;
     bool begins_so = begins_as(f->head, s->head, head);
-    if (begins_so && is_another(l, f->label) && is_still_there(f))
+    if (begins_so && is_another(l, f->label) && is_still_there(l, f))
         return;
-    bool is = begins_so && is_it(s, f, &has_more);
+    bool is = begins_so && is_it(l, s, f, &has_more);
     if (is_others(l, f) && (!is || f->head.len < IDENTITY_PREFIX_BYTES_MAX)) {
         s->others = is ? f : s->others;
         return;
@@ -141,7 +150,7 @@ static struct slice read_head(struct look *l, struct family_file *file, char buf
 {
     struct err e;
     size_t got = 1, len = 0;
-    struct input *in = input_open(file->path, &e);
+    struct input *in = open_file(l, file->path, &e);
     bool good = in != NULL;
     while (good && got > 0 && len < IDENTITY_PREFIX_BYTES_MAX) {
         good = input_read(in, buf + len, IDENTITY_PREFIX_BYTES_MAX - len, &got, &e);
@@ -149,7 +158,7 @@ static struct slice read_head(struct look *l, struct family_file *file, char buf
     }
     file->is_packed = file->is_packed || (good && !input_can_grow(in));
     input_close(in);
-    if (!good && e.code != EX_NOINPUT && l->unreadable++ == 0)
+    if (!good && e.code != EX_NOINPUT && !e.retryable && l->unreadable++ == 0)
         l->unreadable_why = e;
     return slice_of(buf, len);
 }
@@ -207,17 +216,21 @@ bool look_is_log(const struct look *l, const struct family_file *f)
                                       f->inode == l->at_path.file.inode);
 }
 
-static void sight_log(struct look *l)
+static bool sight_log(struct look *l, struct err *e)
 {
     struct stat status;
-    if (stat(l->log->path, &status) != 0 || !S_ISREG(status.st_mode))
-        return;
+    bool is_there;
+    if (!family_look(l->log->path, &status, &is_there, e))
+        return false;
+    if (!is_there)
+        return true;
     l->at_path.file = (struct family_file){.path = xstrdup(l->log->path),
                                            .device = status.st_dev,
                                            .inode = status.st_ino,
                                            .size = status.st_size,
                                            .changed_ns = clock_ns(status.st_mtim)};
     sight(l, &l->at_path);
+    return true;
 }
 
 void sighting_fini(struct sighting *s)
@@ -348,8 +361,7 @@ static void sight_held(struct look *l)
 bool look_sight(struct look *l, struct err *e)
 {
     struct family family;
-    sight_log(l);
-    if (!family_list(&family, l->log->path, l->log->olddir, e))
+    if (!sight_log(l, e) || !family_list(&family, l->log->path, l->log->olddir, e))
         return false;
     for (size_t i = 0; i < family.count; i++) {
         if (!look_is_log(l, &family.files[i]))

@@ -118,7 +118,8 @@ struct survey_answer {
  * Yes if that is the newest rotated file, perhaps packed, or if rotation leaves no rotated files here.
  * `head`: of its first bytes. False if files may have come between, and be gone. */
 bool survey_came_next(const char *path, const char *olddir, const struct input *in, struct identity head);
-/* Decide. `k` is what the store knows now. */
+/* Decide. `k` is what the store knows now. False: a folder or file cannot be looked at, so nothing is known.
+ * Retryable if it may be later. */
 bool survey_look(struct survey *s, const struct survey_log *log, const struct known *k,
                  struct survey_answer *a, struct err *e) MUST_CHECK;
 /* The file was read to its end, and has an unfinished line. */

@@ -10,7 +10,8 @@
  * Space    : a plain file may end in NULs that its writer has not filled yet, as IIS makes them, at most 1
  *            MiB. The file ends before them, until something else is written there.
  * Never    : mmap: a file that is truncated while it is read must not kill the daemon.
- * Errors   : EX_NOINPUT: no such file, or a directory; EX_NOPERM; EX_IOERR; EX_DATAERR: a tar or zip
+ * Errors   : EX_NOINPUT: no such file, or a directory; EX_NOPERM; EX_IOERR, retryable if the file may be
+ *            opened later; EX_DATAERR: a tar or zip
  *            archive, or a file of messages (foreign_head.h); or damaged or cut-off compressed data, returned
  *            only after every byte before the damage was delivered.
  * Threads  : one at a time.

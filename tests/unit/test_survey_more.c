@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "tests/support/rotating.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,24 @@
 
 #include <cmocka.h>
 
+/* The linker has calls of open(2) come here (--wrap): from the open_fails_at-th on, they fail, if it is not 0. */
+static int open_fails_at, opened, open_fails_with;
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    int fd = __real_open(path, flags, (flags & O_CREAT) != 0 ? va_arg(more, int) : 0);
+    va_end(more);
+    if (open_fails_at == 0 || ++opened < open_fails_at)
+        return fd;
+    close(fd);
+    errno = open_fails_with;
+    return -1;
+}
+
 static int setup(void **state)
 {
     *state = malloc(sizeof(struct rotating));
@@ -22,6 +41,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+    open_fails_at = 0;
     rotating_end(*state);
     free(*state);
     return 0;
@@ -363,6 +383,29 @@ static void test_files_that_cannot_be_read_are_numbered(void **state)
     assert_non_null(strstr(k->answer.why.text, "access.log.2.gz")); /* the first one, the oldest */
 }
 
+/* At any of the files that it opens, a look fails that cannot open one now: that is there, and may be known. */
+static void test_a_file_that_cannot_be_opened_now_is_an_error(void **state)
+{
+    struct rotating *k = *state;
+    struct err e = {0};
+    const struct counted known[] = {{'a', 150, FOLLOWED}, {0}};
+    rotating_apply(k, known[0]);
+    rotating_put(k, (struct place){"access.log.1", 'a', 200, 60});
+    rotating_put(k, (struct place){LOG, 'b', 9, 0});
+    expect(k, known, "rotated access.log.1 from 150");
+    open_fails_with = EMFILE;
+    open_fails_at = 1;
+    for (bool good = false; !good; open_fails_at++) {
+        opened = 0;
+        survey_answer_fini(&k->answer);
+        good = survey_look(&k->survey, &k->log, &k->known, &k->answer, &e);
+        assert_int_equal(good, opened < open_fails_at);
+        assert_true(good || (e.code == EX_IOERR && e.retryable));
+    }
+    assert_int_equal(open_fails_at, 5); /* both are opened, and the known one once more */
+    open_fails_at = 0;
+}
+
 static void test_a_folder_that_is_gone_is_an_error(void **state)
 {
     struct rotating *k = *state;
@@ -461,6 +504,7 @@ int main(void)
         TEST(test_an_empty_file_before_copies_of_a_header_proves_nothing),
         TEST(test_a_packed_log_goes_on),
         TEST(test_files_that_cannot_be_read_are_numbered),
+        TEST(test_a_file_that_cannot_be_opened_now_is_an_error),
         TEST(test_a_folder_that_is_gone_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
