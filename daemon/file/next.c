@@ -194,17 +194,39 @@ static const struct sighting *next_rotated(const struct look *l)
     return next;
 }
 
+/* Is the file history only if times can be trusted? The clock may have been ahead when the others were
+ * counted: this one has a newer name, or the time of counting is still to come. */
+static bool is_doubtful(const struct look *l, size_t i, int64_t known_ns)
+{
+    const struct sighting *s = &l->rotated[i];
+    if (!s->has_more || s->known != NULL || l->at_path.known != NULL || is_since(l, i, known_ns))
+        return false;
+    if (known_ns < 0) {
+        int64_t counted_ns = last_counted_ns(l);
+        return counted_ns != INT64_MAX && counted_ns > l->log->now_ns;
+    }
+    return l->newest >= 0 && (int64_t)i > l->newest;
+}
+
 /* Note the rotated files that may have something to count, but are not read. */
 static void find_skipped(const struct look *l, struct survey_answer *a)
 {
     int64_t known_ns = newest_known_ns(l);
     for (size_t i = 0; i < l->count; i++) {
         const struct sighting *s = &l->rotated[i];
-        if (s->is_spoiled && is_due(l, i, known_ns) && a->skipped++ == 0)
+        bool is_spoiled = s->is_spoiled && is_due(l, i, known_ns);
+        if ((!is_spoiled && !is_doubtful(l, i, known_ns)) || a->skipped++ > 0)
+            continue;
+        if (is_spoiled)
             err_set(&a->skipped_why, EX_DATAERR,
                     "%s begins as %s, which was counted, but has other bytes before that one's position: it "
                     "was changed, or is another file. If it is, import it with --source-id NAME",
                     s->file.path, s->alike->source);
+        else
+            err_set(&a->skipped_why, EX_DATAERR,
+                    "%s was never seen, and is older than what was counted by its time, but not by its name, "
+                    "or a clock was wrong. Import it, unless it is from before tallyd",
+                    s->file.path);
     }
 }
 

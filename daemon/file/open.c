@@ -99,6 +99,7 @@ static bool look(struct follow *fo, struct followed *f, struct survey_answer *a,
                                    .context = fo,
                                    .host = fo->host,
                                    .future_max_ms = fo->feed.shared->future_max_ms,
+                                   .now_ns = clock_wall_ms(fo->feed.shared->lanes.clock) * 1000000,
                                    .begun_ns = f->begun_ns,
                                    .input = f->source.in,
                                    .held_fd = f->before != NULL ? input_held_fd(f->before) : -1,
@@ -191,18 +192,19 @@ static void warn_of_missing(struct followed *f)
     f->has_told_away = true;
 }
 
-/* Warn of files that are not counted. */
-static void warn_of_uncounted(const struct followed *f)
+/* Warn of files that are not counted. Those that are skipped are told once, until there are others. */
+static void warn_of_uncounted(struct followed *f)
 {
     char label[LOG_QUOTE_BYTES], why[LOG_QUOTE_BYTES];
     if (f->answer.unreadable > 0)
         log_limited(LOG_LEVEL_WARN, "file_unreadable",
                     "source=%s files=%zu error=%s next=\"lines in them are not counted\"",
                     log_quote(f->path, label), f->answer.unreadable, log_quote(f->answer.why.text, why));
-    if (f->answer.skipped > 0)
+    if (f->answer.skipped > 0 && f->answer.skipped != f->told_skipped)
         log_limited(LOG_LEVEL_WARN, "file_skipped",
                     "source=%s files=%zu error=%s next=\"lines in them are not counted\"",
                     log_quote(f->path, label), f->answer.skipped, log_quote(f->answer.skipped_why.text, why));
+    f->told_skipped = f->answer.skipped;
 }
 
 /* A short file of another host has the same bytes. If it is this file, it is counted twice. */

@@ -39,6 +39,7 @@ void rotating_begin(struct rotating *k)
                                  .context = k,
                                  .host = HOST,
                                  .future_max_ms = FUTURE_MAX_MS,
+                                 .now_ns = NOW_MS * 1000000,
                                  .held_fd = -1};
 }
 

@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import time
@@ -116,6 +117,24 @@ class RunTest(DaemonCase):
         self.wait_for_consumed(4 + 6 + 21 + 2)
         self.stop()
         self.check_total(33)
+
+    def test_file_that_only_its_time_makes_history_is_told_once(self):
+        """The clock was ahead, and was put right while no daemon ran."""
+        self.write("tallyd.yaml", CONFIG)
+        self.append("access.log", lines(3))
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(3)
+        self.stop()
+        os.rename(self.path("access.log"), self.path("access.log.2"))
+        self.append("access.log.1", b'192.0.2.9 - - [05/Jan/2026:11:00:00 +0000] "GET /x HTTP/1.1" 200 10\n')
+        self.append("access.log", b'192.0.2.9 - - [05/Jan/2026:12:00:00 +0000] "GET /x HTTP/1.1" 200 10\n')
+        for name, ahead_s in ("access.log.2", 3600), ("access.log.1", -600):
+            os.utime(self.path(name), (time.time() + ahead_s,) * 2)
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(1)
+        self.stop()
+        self.assertEqual([b"access.log.1"], re.findall(rb'event=file_skipped .* files=1 error="\S*/(\S+) was never seen', self.read("log")))
+        self.check_total(4)
 
     def publish(self, hour, count):
         """A packed log, in one step: other lines each time."""
