@@ -20,11 +20,11 @@
  *           counts in any case: it came and was rotated between two looks. It may be a copy that is still
  *           written: so not if a known file begins with all of its first bytes. Older ones are history from
  *           before tallyd: import them.
- * Skipped : a rotated file that begins with the same IDENTITY_PREFIX_BYTES_MAX bytes as a known one, has other
- *           bytes before its position, and is no other known file of as many first bytes: it may be damaged. Or
- *           one that only its time makes history, but a clock may have been wrong: its name is newer than the
- *           newest known one's, or the log was counted at a time that is still to come. It is not read, and
- *           that is told.
+ * Skipped : a rotated file that begins with the same IDENTITY_PREFIX_BYTES_MAX bytes as a known one, but has
+ *           other bytes before its position, and is no other known file of as many first bytes: it may be
+ *           damaged. Or one that only its time makes history, but a clock may have been wrong: its name is
+ *           newer than the newest known one's, or the log was counted at a time that is still to come. It is
+ *           not read, and that is told.
  * Hosts   : a file that another host follows is another one, unless the store knows its first
  *           IDENTITY_PREFIX_BYTES_MAX bytes, and they and those before the position are the same. Then it is
  *           taken over: this host was renamed, or both see one file.

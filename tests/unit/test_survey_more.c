@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-/* The linker has calls of open(2) come here (--wrap): from the open_fails_at-th on, they fail, if it is not 0. */
+/* The linker has calls of open(2) come here (--wrap): from the open_fails_at-th on, if not 0, they fail. */
 static int open_fails_at, opened, open_fails_with;
 
 int __real_open(const char *path, int flags, ...);
@@ -383,7 +383,7 @@ static void test_files_that_cannot_be_read_are_numbered(void **state)
     assert_non_null(strstr(k->answer.why.text, "access.log.2.gz")); /* the first one, the oldest */
 }
 
-/* At any of the files that it opens, a look fails that cannot open one now: that is there, and may be known. */
+/* A look fails that cannot open one of the files now: it is there, and may be a known one. */
 static void test_a_file_that_cannot_be_opened_now_is_an_error(void **state)
 {
     struct rotating *k = *state;
