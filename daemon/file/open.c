@@ -213,9 +213,8 @@ static void warn_of_others(const struct followed *f)
     char label[LOG_QUOTE_BYTES];
     if (f->answer.others > 0)
         log_limited(LOG_LEVEL_WARN, "file_of_other_host",
-                    "source=%s id=%s same_to=%" PRId64
-                    " next=\"counting it as a file of its own; if this host "
-                    "had another name, lines before same_to are counted twice\"",
+                    "source=%s id=%s same_to=%" PRId64 " next=\"counting it as a file of its own; if this "
+                    "host had another name, lines before same_to are counted twice\"",
                     log_quote(f->path, label), f->answer.range.source, f->answer.others);
 }
 

@@ -39,8 +39,7 @@ struct look {
     int64_t newest;          /* of the rotated ones, the newest known by its name; -1: none */
     size_t unreadable;       /* number of files that could not be read */
     struct err unreadable_why;
-    struct err
-        trouble; /* retryable: a file could not be opened now, so nobody knows which it is; else none */
+    struct err trouble; /* retryable: a file could not be opened now; else none */
 };
 
 /* Find and recognise the log and its rotated files. Fill in all but the first three members. */
