@@ -89,6 +89,7 @@ struct followed {
     bool has_turned;       /* the open file was left only for now (must_turn) */
     bool has_seen_next;    /* another file was seen in the open file's place */
     bool came_next;        /* and that came directly after it */
+    size_t told_skipped;   /* number of skipped files that the log has told */
     bool is_damaged;       /* the open file cannot be unpacked to its end */
     bool has_caught_up;    /* the log has told that its end was reached */
     bool has_told_away;    /* the log has told that there is no file; it has been away since */

@@ -12,18 +12,19 @@
 
 /* ---- the file that was followed before */
 
-static bool is_followed(const struct look *l, const struct known_file *f)
-{
-    return f->state == RANGE_FOLLOWED && strcmp(f->label, l->log->path) == 0 &&
-           (f->host == 0 || f->host == l->log->host);
-}
-
 static bool is_sighted(const struct look *l, const struct known_file *f)
 {
     bool is = l->at_path.known == f;
     for (size_t i = 0; i < l->count && !is; i++)
         is = l->rotated[i].known == f;
     return is;
+}
+
+/* Another host's file is this one's if it is here: a host may be renamed. */
+static bool is_followed(const struct look *l, const struct known_file *f)
+{
+    return f->state == RANGE_FOLLOWED && strcmp(f->label, l->log->path) == 0 &&
+           (f->host == 0 || f->host == l->log->host || is_sighted(l, f));
 }
 
 enum range_state survey_end_of(const struct survey *s, const struct known_file *f)
@@ -171,6 +172,14 @@ static bool is_since(const struct look *l, size_t i, int64_t known_ns)
     return changed_ns > known_ns || ((int64_t)i > l->newest && changed_ns >= known_ns - CLOSE_NS);
 }
 
+/* Has the rotated file something to count, by what is known of it and by its time? */
+static bool is_due(const struct look *l, size_t i, int64_t known_ns)
+{
+    const struct sighting *s = &l->rotated[i];
+    bool is_copy_of_log = s->known != NULL && s->known == l->at_path.known;
+    return s->has_more && !is_copy_of_log && (s->known != NULL || is_since(l, i, known_ns));
+}
+
 /* The oldest rotated file that is to be read; NULL: none. */
 static const struct sighting *next_rotated(const struct look *l)
 {
@@ -178,13 +187,47 @@ static const struct sighting *next_rotated(const struct look *l)
     int64_t known_ns = newest_known_ns(l);
     for (size_t i = 0; i < l->count; i++) {
         const struct sighting *s = &l->rotated[i];
-        bool is_copy_of_log = s->known != NULL && s->known == l->at_path.known;
-        if (s->has_more && !is_copy_of_log && !s->is_spoiled &&
-            (s->known != NULL || is_since(l, i, known_ns)) &&
+        if (is_due(l, i, known_ns) && !s->is_spoiled &&
             (next == NULL || s->file.changed_ns < next->file.changed_ns))
             next = s;
     }
     return next;
+}
+
+/* Is the file history only if times can be trusted? The clock may have been ahead when the others were
+ * counted: this one has a newer name, or the time of counting is still to come. */
+static bool is_doubtful(const struct look *l, size_t i, int64_t known_ns)
+{
+    const struct sighting *s = &l->rotated[i];
+    if (!s->has_more || s->known != NULL || l->at_path.known != NULL || is_since(l, i, known_ns))
+        return false;
+    if (known_ns < 0) {
+        int64_t counted_ns = last_counted_ns(l);
+        return counted_ns != INT64_MAX && counted_ns > l->log->now_ns;
+    }
+    return l->newest >= 0 && (int64_t)i > l->newest;
+}
+
+/* Note the rotated files that may have something to count, but are not read. */
+static void find_skipped(const struct look *l, struct survey_answer *a)
+{
+    int64_t known_ns = newest_known_ns(l);
+    for (size_t i = 0; i < l->count; i++) {
+        const struct sighting *s = &l->rotated[i];
+        bool is_spoiled = s->is_spoiled && is_due(l, i, known_ns);
+        if ((!is_spoiled && !is_doubtful(l, i, known_ns)) || a->skipped++ > 0)
+            continue;
+        if (is_spoiled)
+            err_set(&a->skipped_why, EX_DATAERR,
+                    "%s begins as %s, which was counted, but has other bytes before that one's position: it "
+                    "was changed, or is another file. If it is, import it with --source-id NAME",
+                    s->file.path, s->alike->source);
+        else
+            err_set(&a->skipped_why, EX_DATAERR,
+                    "%s was never seen, and is older than what was counted by its time, but not by its name, "
+                    "or a clock was wrong. Import it, unless it is from before tallyd",
+                    s->file.path);
+    }
 }
 
 /* Is there a rotated file that is newer than this one? Then nobody writes to this one any more. */
@@ -348,7 +391,8 @@ static void answer_file(const struct look *l, const struct sighting *s, struct s
     if (a->is_known && strcmp(a->range.label, l->log->path) != 0)
         snprintf(a->note, sizeof a->note, "was counted before as %.500s", a->range.label);
     snprintf(a->range.label, sizeof a->range.label, "%s", l->log->path);
-    if (!a->is_known || s->known->state == RANGE_UNCHANGED)
+    bool is_taken_over = a->is_known && s->known->state == RANGE_FOLLOWED && s->known->host != l->log->host;
+    if (!a->is_known || s->known->state == RANGE_UNCHANGED || is_taken_over)
         a->range.state = RANGE_FOLLOWED + l->log->host * KNOWN_HOST;
     const struct known_file *gone = find_gone(l, s);
     gone = gone != NULL ? gone : find_gap(l, s);
@@ -358,6 +402,8 @@ static void answer_file(const struct look *l, const struct sighting *s, struct s
     a->has_gap = gone != NULL;
     if (a->has_gap)
         snprintf(a->gap_after, sizeof a->gap_after, "%s", gone->source);
+    if (!a->is_known && s->others != NULL)
+        a->others = s->others->to;
     find_endings(l, true, a);
 }
 
@@ -389,6 +435,7 @@ static bool decide(struct look *l, struct survey_answer *a, struct err *e)
     const struct sighting *s;
     a->unreadable = l->unreadable;
     a->why = l->unreadable_why;
+    find_skipped(l, a);
     if (!find_lost(l, &lost, e))
         return false;
     bool has_changed = is_changed(l);
@@ -431,6 +478,11 @@ bool survey_look(struct survey *s, const struct survey_log *log, const struct kn
     *a = (struct survey_answer){0};
     forget_ends(s, k);
     bool good = look_sight(&l, e) && decide(&l, a, e);
+    if (good && l.trouble.retryable) {
+        survey_answer_fini(a);
+        *e = l.trouble;
+        good = false;
+    }
     look_fini(&l);
     return good;
 }

@@ -99,6 +99,7 @@ static bool look(struct follow *fo, struct followed *f, struct survey_answer *a,
                                    .context = fo,
                                    .host = fo->host,
                                    .future_max_ms = fo->feed.shared->future_max_ms,
+                                   .now_ns = clock_wall_ms(fo->feed.shared->lanes.clock) * 1000000,
                                    .begun_ns = f->begun_ns,
                                    .input = f->source.in,
                                    .held_fd = f->before != NULL ? input_held_fd(f->before) : -1,
@@ -191,13 +192,30 @@ static void warn_of_missing(struct followed *f)
     f->has_told_away = true;
 }
 
-static void warn_of_unreadable(const struct followed *f)
+/* Warn of files that are not counted. Those that are skipped are told once, until there are others. */
+static void warn_of_uncounted(struct followed *f)
 {
     char label[LOG_QUOTE_BYTES], why[LOG_QUOTE_BYTES];
     if (f->answer.unreadable > 0)
         log_limited(LOG_LEVEL_WARN, "file_unreadable",
                     "source=%s files=%zu error=%s next=\"lines in them are not counted\"",
                     log_quote(f->path, label), f->answer.unreadable, log_quote(f->answer.why.text, why));
+    if (f->answer.skipped > 0 && f->answer.skipped != f->told_skipped)
+        log_limited(LOG_LEVEL_WARN, "file_skipped",
+                    "source=%s files=%zu error=%s next=\"lines in them are not counted\"",
+                    log_quote(f->path, label), f->answer.skipped, log_quote(f->answer.skipped_why.text, why));
+    f->told_skipped = f->answer.skipped;
+}
+
+/* A short file of another host has the same bytes. If it is this file, it is counted twice. */
+static void warn_of_others(const struct followed *f)
+{
+    char label[LOG_QUOTE_BYTES];
+    if (f->answer.others > 0)
+        log_limited(LOG_LEVEL_WARN, "file_of_other_host",
+                    "source=%s id=%s same_to=%" PRId64 " next=\"counting it as a file of its own; if this "
+                    "host had another name, lines before same_to are counted twice\"",
+                    log_quote(f->path, label), f->answer.range.source, f->answer.others);
 }
 
 /* ---- opening */
@@ -310,7 +328,8 @@ static bool open_found(struct follow *fo, struct followed *f, struct err *e)
         return f->is_listed; /* a log that was renamed to another listed one is read there first */
     }
     memcpy(f->source.note, a->note, sizeof f->source.note);
-    warn_of_unreadable(f);
+    warn_of_uncounted(f);
+    warn_of_others(f);
     if (a->has_gap)
         tell_gap(fo, f);
     followed_begin(fo, f);
@@ -342,7 +361,7 @@ static bool open_log(struct follow *fo, struct followed *f, struct err *e)
     switch (f->answer.what) {
     case SURVEY_NOTHING:
         warn_of_missing(f);
-        warn_of_unreadable(f);
+        warn_of_uncounted(f);
         if (f->answer.ending_count > 0)
             followed_set_state(fo, f, FOLLOWED_ENDING);
         return f->was_found || may_read(f, e);
@@ -360,15 +379,15 @@ static bool open_log(struct follow *fo, struct followed *f, struct err *e)
 }
 
 /* Is this failure one to wait for? A log may be missing, and its folder with it; one that was there once
- * may be closed for a while. */
-static bool may_pass(struct followed *f, const struct err *e)
+ * may be closed for a while. If the store could not be read, nothing is known. */
+static bool may_pass(const struct follow *fo, struct followed *f, const struct err *e)
 {
     char quoted[LOG_QUOTE_BYTES];
     bool is_away = f->was_found ? e->code == EX_NOINPUT || e->code == EX_NOPERM
                                 : e->code == EX_NOINPUT && access(f->path, F_OK) != 0;
+    const char *event = is_away ? "file_away" : fo->has_known ? "file_unreadable" : "store_away";
     if ((is_away && !f->has_told_away) || (!is_away && e->retryable))
-        log_limited(LOG_LEVEL_WARN, is_away ? "file_away" : "store_away", "error=%s next=\"waiting for it\"",
-                    log_quote(e->text, quoted));
+        log_limited(LOG_LEVEL_WARN, event, "error=%s next=\"waiting for it\"", log_quote(e->text, quoted));
     f->has_told_away |= is_away;
     return is_away || e->retryable;
 }
@@ -389,7 +408,7 @@ bool followed_open(struct follow *fo, struct followed *f, struct err *e)
         else
             followed_begin(fo, f);
     }
-    return good || may_pass(f, e);
+    return good || may_pass(fo, f, e);
 }
 
 /* ---- closing */
@@ -456,7 +475,7 @@ bool followed_look_back(struct follow *fo, struct followed *f, struct err *e)
     if (good && a.what == SURVEY_ROTATED && is_at_path && !input_is(f->source.in, a.device, a.inode))
         f->must_turn = true;
     survey_answer_fini(&a);
-    return good || may_pass(f, e);
+    return good || may_pass(fo, f, e);
 }
 
 void followed_free(struct follow *fo, struct followed *f)

@@ -41,15 +41,21 @@ static bool continues(const struct family_file *file, const struct known_file *f
     return true;
 }
 
+/* Open a file to compare it. If it may be opened later, the look fails: it must not pass for another file. */
+static struct input *open_file(struct look *l, const char *path, struct err *e)
+{
+    struct input *in = input_open(path, e);
+    if (in == NULL && e->retryable)
+        l->trouble = *e;
+    return in;
+}
+
 /* Is it this known file? Pre: it begins as that. */
-static bool is_it(const struct look *l, struct sighting *s, const struct known_file *f, bool *has_more)
+static bool is_it(struct look *l, const struct sighting *s, const struct known_file *f, bool *has_more)
 {
     struct err ignored;
     *has_more = false;
-    if (s != &l->at_path && !s->file.is_packed && f->head.len == IDENTITY_PREFIX_BYTES_MAX &&
-        s->file.size < f->to)
-        return true; /* a copy that misses its end */
-    struct input *in = input_open(s->file.path, &ignored);
+    struct input *in = open_file(l, s->file.path, &ignored);
     if (in == NULL)
         return false;
     struct reader *rd = reader_new(in, IDENTITY_TAIL_BYTES_MAX, LAST_LINE_TAKE);
@@ -65,19 +71,21 @@ static bool begins_as(struct identity id, struct identity whole, struct slice he
 }
 
 /* Is the known file still at the path under which it was counted? */
-static bool is_still_there(const struct known_file *f)
+static bool is_still_there(struct look *l, const struct known_file *f)
 {
     struct family_file file = {0};
     struct stat status;
     struct slice head;
     struct err ignored;
     bool has_more, is = false;
-    struct input *in = input_open(f->label, &ignored);
+    struct input *in = open_file(l, f->label, &ignored);
     if (in == NULL)
         return false;
     struct reader *rd = reader_new(in, IDENTITY_TAIL_BYTES_MAX, LAST_LINE_TAKE);
     if (stat(f->label, &status) == 0 && reader_head(rd, &head, &ignored)) {
+        file.path = f->label;
         file.size = status.st_size;
+        file.is_packed = !input_can_grow(in);
         is = identity_matches(f->head, head) && continues(&file, f, rd, &has_more);
     }
     reader_free(rd);
@@ -85,14 +93,36 @@ static bool is_still_there(const struct known_file *f)
     return is;
 }
 
-static void compare(const struct look *l, struct sighting *s, struct known_file *f, struct slice head)
+/* It begins as a known file, and is not it: perhaps a copy that misses its end. */
+static void note_alike(const struct look *l, struct sighting *s, struct known_file *f)
+{
+    s->alike = f;
+    s->is_spoiled = true;
+    if (s != &l->at_path && !s->file.is_packed && s->file.size < f->to &&
+        (s->cut_of == NULL || s->cut_of->to < f->to))
+        s->cut_of = f;
+}
+
+/* Does another host follow it? */
+static bool is_others(const struct look *l, const struct known_file *f)
+{
+    return f->state == RANGE_FOLLOWED && f->host != 0 && f->host != l->log->host;
+}
+
+/* Another host's file is this one only if the store knows its whole head: then this host had another name, or
+ * both hosts see one file. A short head may be a header that many files share. */
+static void compare(struct look *l, struct sighting *s, struct known_file *f, struct slice head)
 {
     bool has_more, is_own = strcmp(f->label, l->log->path) == 0;
     bool begins_so = begins_as(f->head, s->head, head);
-    bool is_others_host = f->state == RANGE_FOLLOWED && f->host != 0 && f->host != l->log->host;
-    if (is_others_host || (begins_so && is_another(l, f->label) && is_still_there(f)))
+    if (begins_so && is_another(l, f->label) && is_still_there(l, f))
         return;
-    if (begins_so && is_it(l, s, f, &has_more)) {
+    bool is = begins_so && is_it(l, s, f, &has_more);
+    if (is_others(l, f) && (!is || f->head.len < IDENTITY_PREFIX_BYTES_MAX)) {
+        s->others = is ? f : s->others;
+        return;
+    }
+    if (is) {
         if (has_more && f->head.len < IDENTITY_PREFIX_BYTES_MAX && survey_is_whole(l->survey, f))
             return; /* it only begins alike */
         if (s->known != NULL && s->known->to > f->to)
@@ -100,8 +130,7 @@ static void compare(const struct look *l, struct sighting *s, struct known_file 
         s->known = f;
         s->has_more = has_more;
     } else if (begins_so && f->head.len == IDENTITY_PREFIX_BYTES_MAX) {
-        s->alike = f;
-        s->is_spoiled = true;
+        note_alike(l, s, f);
     } else if (is_own && (begins_so || (s->head.len < f->head.len && begins_as(f->first, s->head, head)))) {
         s->alike = f;
     }
@@ -116,19 +145,20 @@ static bool is_done(const struct survey *s, const struct family_file *f)
     return false;
 }
 
-/* Read the first bytes of a file, unpacked. */
-static struct slice read_head(struct look *l, const char *path, char buf[IDENTITY_PREFIX_BYTES_MAX])
+/* Read the first bytes of a file, unpacked. Its name need not say that it is packed. */
+static struct slice read_head(struct look *l, struct family_file *file, char buf[IDENTITY_PREFIX_BYTES_MAX])
 {
     struct err e;
     size_t got = 1, len = 0;
-    struct input *in = input_open(path, &e);
+    struct input *in = open_file(l, file->path, &e);
     bool good = in != NULL;
     while (good && got > 0 && len < IDENTITY_PREFIX_BYTES_MAX) {
         good = input_read(in, buf + len, IDENTITY_PREFIX_BYTES_MAX - len, &got, &e);
         len += good ? got : 0;
     }
+    file->is_packed = file->is_packed || (good && !input_can_grow(in));
     input_close(in);
-    if (!good && e.code != EX_NOINPUT && l->unreadable++ == 0)
+    if (!good && e.code != EX_NOINPUT && !e.retryable && l->unreadable++ == 0)
         l->unreadable_why = e;
     return slice_of(buf, len);
 }
@@ -136,7 +166,7 @@ static struct slice read_head(struct look *l, const char *path, char buf[IDENTIT
 static void sight(struct look *l, struct sighting *s)
 {
     char buf[IDENTITY_PREFIX_BYTES_MAX];
-    struct slice head = s->file.size > 0 ? read_head(l, s->file.path, buf) : slice_of(NULL, 0);
+    struct slice head = s->file.size > 0 ? read_head(l, &s->file, buf) : slice_of(NULL, 0);
     if (head.len == 0)
         return;
     s->head = identity_of(head);
@@ -144,6 +174,12 @@ static void sight(struct look *l, struct sighting *s)
     s->has_more = true;
     for (size_t i = 0; i < l->known->count; i++)
         compare(l, s, &l->known->files[i], head);
+    if (s->known == NULL && s->cut_of != NULL) {
+        s->known = s->cut_of;
+        s->has_more = false;
+    }
+    if (s->known != NULL && s->known->head.len == IDENTITY_PREFIX_BYTES_MAX)
+        s->is_spoiled = false; /* it is another known file, which only begins alike */
     bool was_read = is_done(l->survey, &s->file);
     s->has_more = s->has_more && !was_read;
     s->is_read =
@@ -163,10 +199,10 @@ bool survey_came_next(const char *path, const char *olddir, const struct input *
     bool is_listed = false;
     for (size_t i = 0; i < family.count && !is_listed; i++)
         is_listed = input_is(in, family.files[i].device, family.files[i].inode);
-    const struct family_file *newest = family.count > 0 ? &family.files[family.count - 1] : NULL;
+    struct family_file *newest = family.count > 0 ? &family.files[family.count - 1] : NULL;
     bool is_newest = newest != NULL && newest->number <= 1 &&
                      (input_is(in, newest->device, newest->inode) ||
-                      (newest->is_packed && identity_matches(head, read_head(&l, newest->path, buf))));
+                      (newest->is_packed && identity_matches(head, read_head(&l, newest, buf))));
     bool is_elsewhere = !is_listed && input_has_name(in);
     family_fini(&family);
     return newest == NULL || is_newest || is_elsewhere;
@@ -180,17 +216,21 @@ bool look_is_log(const struct look *l, const struct family_file *f)
                                       f->inode == l->at_path.file.inode);
 }
 
-static void sight_log(struct look *l)
+static bool sight_log(struct look *l, struct err *e)
 {
     struct stat status;
-    if (stat(l->log->path, &status) != 0 || !S_ISREG(status.st_mode))
-        return;
+    bool is_there;
+    if (!family_look(l->log->path, &status, &is_there, e))
+        return false;
+    if (!is_there)
+        return true;
     l->at_path.file = (struct family_file){.path = xstrdup(l->log->path),
                                            .device = status.st_dev,
                                            .inode = status.st_ino,
                                            .size = status.st_size,
                                            .changed_ns = clock_ns(status.st_mtim)};
     sight(l, &l->at_path);
+    return true;
 }
 
 void sighting_fini(struct sighting *s)
@@ -321,8 +361,7 @@ static void sight_held(struct look *l)
 bool look_sight(struct look *l, struct err *e)
 {
     struct family family;
-    sight_log(l);
-    if (!family_list(&family, l->log->path, l->log->olddir, e))
+    if (!sight_log(l, e) || !family_list(&family, l->log->path, l->log->olddir, e))
         return false;
     for (size_t i = 0; i < family.count; i++) {
         if (!look_is_log(l, &family.files[i]))

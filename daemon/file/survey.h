@@ -20,6 +20,14 @@
  *           counts in any case: it came and was rotated between two looks. It may be a copy that is still
  *           written: so not if a known file begins with all of its first bytes. Older ones are history from
  *           before tallyd: import them.
+ * Skipped : a rotated file that begins with the same IDENTITY_PREFIX_BYTES_MAX bytes as a known one, but has
+ *           other bytes before its position, and is no other known file of as many first bytes: it may be
+ *           damaged. Or one that only its time makes history, but a clock may have been wrong: its name is
+ *           newer than the newest known one's, or the log was counted at a time that is still to come. It is
+ *           not read, and that is told.
+ * Hosts   : a file that another host follows is another one, unless the store knows its first
+ *           IDENTITY_PREFIX_BYTES_MAX bytes, and they and those before the position are the same. Then it is
+ *           taken over: this host was renamed, or both see one file.
  * Ended   : the file that was followed before ends in the batch in which its successor begins. So the store
  *           always has a followed file, from which a daemon goes on.
  * Lost    : the file that was followed is not there any more, under any name in the log's folder or
@@ -52,6 +60,7 @@ struct survey_log {
     void *context;
     int64_t host;
     int64_t future_max_ms;
+    int64_t now_ns;            /* wall clock */
     int64_t begun_ns;          /* wall clock when this process first looked; 0: unknown */
     const struct input *input; /* the file of it that is read; NULL: none */
     int held_fd;               /* a file that had the log's place for a while, open; -1: none */
@@ -96,9 +105,12 @@ struct survey_answer {
     bool is_final; /* nobody writes to it any more */
     bool has_gap;  /* files may have come before it, and gone unseen, after the source that is named here */
     char gap_after[RANGE_SOURCE_BYTES];
-    struct identity head; /* of its first bytes */
-    size_t unreadable;    /* number of files that cannot be read; `why` is the first one's error */
-    struct range range;   /* of the file, or of a new one its name; LOST: of the lost file */
+    struct identity head;   /* of its first bytes */
+    size_t unreadable;      /* number of files that cannot be read; `why` is the first one's error */
+    int64_t others;         /* number of its bytes that another host may have counted; 0: none did */
+    size_t skipped;         /* number of files that may have lines to count, but are not read */
+    struct err skipped_why; /* of the first one */
+    struct range range;     /* of the file, or of a new one its name; LOST: of the lost file */
     struct err why;
     struct range *endings; /* files that end as this one begins; NOTHING: that have ended, and are gone */
     size_t ending_count;
@@ -109,7 +121,8 @@ struct survey_answer {
  * Yes if that is the newest rotated file, perhaps packed, or if rotation leaves no rotated files here.
  * `head`: of its first bytes. False if files may have come between, and be gone. */
 bool survey_came_next(const char *path, const char *olddir, const struct input *in, struct identity head);
-/* Decide. `k` is what the store knows now. */
+/* Decide. `k` is what the store knows now. False: a folder or file cannot be looked at, so nothing is known.
+ * Retryable if it may be later. */
 bool survey_look(struct survey *s, const struct survey_log *log, const struct known *k,
                  struct survey_answer *a, struct err *e) MUST_CHECK;
 /* The file was read to its end, and has an unfinished line. */

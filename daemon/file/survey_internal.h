@@ -13,18 +13,20 @@
 
 /* A file, and what it is. */
 struct sighting {
-    struct family_file file;  /* its path is owned */
-    char *bytes;              /* its first bytes, as many as `head` says; owned */
-    struct identity head;     /* length 0: it is empty, or cannot be read */
-    struct known_file *known; /* NULL: never seen */
-    struct known_file *alike; /* NULL, or a file of this log that begins as this one did, and is another */
-    bool is_spoiled;          /* it is a known one, but damaged or changed before the position */
-    bool has_more;            /* it has bytes that were not counted; of a rotated file */
-    bool is_read;             /* this process reads it, or knows that the rest of it is no line */
-    bool is_foreign;          /* its name is no rotated file's: it was looked for under any name */
-    bool has_twin;            /* a newer one with the same bytes is there */
-    bool is_twin;             /* an older one with the same bytes is there: its place may be that */
-    bool is_unsure;           /* another file may be `known` as well */
+    struct family_file file;   /* its path is owned */
+    char *bytes;               /* its first bytes, as many as `head` says; owned */
+    struct identity head;      /* length 0: it is empty, or cannot be read */
+    struct known_file *known;  /* NULL: never seen */
+    struct known_file *alike;  /* NULL, or a file of this log that begins as this one did, and is another */
+    struct known_file *cut_of; /* NULL, or the known file of which it may be a copy that misses its end */
+    struct known_file *others; /* NULL, or another host's file that has the same bytes, as far as is known */
+    bool is_spoiled;           /* it is a known one, but damaged or changed before the position */
+    bool has_more;             /* it has bytes that were not counted; of a rotated file */
+    bool is_read;              /* this process reads it, or knows that the rest of it is no line */
+    bool is_foreign;           /* its name is no rotated file's: it was looked for under any name */
+    bool has_twin;             /* a newer one with the same bytes is there */
+    bool is_twin;              /* an older one with the same bytes is there: its place may be that */
+    bool is_unsure;            /* another file may be `known` as well */
 };
 
 struct look {
@@ -37,6 +39,7 @@ struct look {
     int64_t newest;          /* of the rotated ones, the newest known by its name; -1: none */
     size_t unreadable;       /* number of files that could not be read */
     struct err unreadable_why;
+    struct err trouble; /* retryable: a file could not be opened now; else none */
 };
 
 /* Find and recognise the log and its rotated files. Fill in all but the first three members. */

@@ -145,18 +145,32 @@ void family_folders(const char *path, const char *olddir, char *folders[FAMILY_F
     folders[1] = olddir == NULL ? NULL : olddir[0] == '/' ? xstrdup(olddir) : join(folders[0], olddir);
 }
 
-static void add_file(struct listing *l, const char *folder, const char *name)
+bool family_look(const char *path, struct stat *status, bool *is_there, struct err *e)
+{
+    *is_there = stat(path, status) == 0;
+    if (*is_there || errno == ENOENT || errno == ENOTDIR || errno == ELOOP) {
+        *is_there = *is_there && S_ISREG(status->st_mode);
+        return true;
+    }
+    int why = errno;
+    err_set(e, why == EACCES ? EX_NOPERM : EX_IOERR, "cannot look at %s: %s", path, strerror(why));
+    e->retryable = why != EACCES;
+    return false;
+}
+
+static bool add_file(struct listing *l, const char *folder, const char *name, struct err *e)
 {
     struct stat status;
     struct slice bare = slice_text(name);
-    bool is_rotated;
+    bool is_rotated, is_there;
     struct slice mark = find_mark(l->base, bare, &is_rotated);
     if (!is_rotated && !l->takes_all)
-        return;
+        return true;
     char *path = join(folder, name);
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
+    bool good = family_look(path, &status, &is_there, e);
+    if (!good || !is_there) {
         free(path);
-        return;
+        return good || (!is_rotated && e->code == EX_NOPERM); /* what has any name may be closed */
     }
     l->list = xgrow(l->list, &l->capacity, l->count + 1, sizeof *l->list);
     struct aged *a = &l->list[l->count++];
@@ -167,28 +181,38 @@ static void add_file(struct listing *l, const char *folder, const char *name)
                                 .changed_ns = clock_ns(status.st_mtim),
                                 .is_packed = take_packing(&bare)}};
     set_age(a, mark);
+    return true;
+}
+
+static bool fail_folder(const char *folder, int why, struct err *e)
+{
+    bool is_missing = why == ENOENT || why == ENOTDIR;
+    err_set(e,
+            why == EACCES ? EX_NOPERM
+            : is_missing  ? EX_NOINPUT
+                          : EX_IOERR,
+            "cannot read the folder %s: %s", folder, strerror(why));
+    e->retryable = e->code == EX_IOERR;
+    return false;
 }
 
 static bool read_folder(struct listing *l, const char *folder, struct err *e)
 {
     DIR *dir = opendir(folder);
-    int why = errno;
-    bool is_missing = why == ENOENT || why == ENOTDIR;
     if (dir == NULL)
-        return err_set(e,
-                       why == EACCES ? EX_NOPERM
-                       : is_missing  ? EX_NOINPUT
-                                     : EX_IOERR,
-                       "cannot read the folder %s: %s", folder, strerror(why));
+        return fail_folder(folder, errno, e);
     bool good = true;
-    for (struct dirent *entry; good && (entry = readdir(dir)) != NULL;) {
+    const struct dirent *entry;
+    while (good && (errno = 0, entry = readdir(dir)) != NULL) {
         if (entry->d_type == DT_DIR || slice_equal(slice_text(entry->d_name), l->base))
             continue;
-        add_file(l, folder, entry->d_name);
-        good = l->takes_all || l->count <= FAMILY_FILES_MAX ||
-               err_set(e, EX_CONFIG, "%s has more than %d rotated files of one log: delete old ones", folder,
-                       FAMILY_FILES_MAX);
+        good = add_file(l, folder, entry->d_name, e) &&
+               (l->takes_all || l->count <= FAMILY_FILES_MAX ||
+                err_set(e, EX_CONFIG, "%s has more than %d rotated files of one log: delete old ones", folder,
+                        FAMILY_FILES_MAX));
     }
+    if (good && errno != 0)
+        good = fail_folder(folder, errno, e);
     closedir(dir);
     return good;
 }

@@ -10,8 +10,8 @@
  *          is listed: the other is being made of it.
  * Order  : by number or date if both names have the same kind, else by the time of the last change.
  * Limits : FAMILY_FILES_MAX; more are EX_CONFIG.
- * Errors : a folder that cannot be read: EX_NOPERM, EX_NOINPUT or EX_IOERR. A file that vanishes meanwhile is
- *          left out.
+ * Errors : a folder, or a file in it, that cannot be looked at: EX_NOPERM, EX_NOINPUT, or EX_IOERR, which is
+ *          retryable. A file that vanishes meanwhile is left out.
  */
 #pragma once
 
@@ -19,6 +19,7 @@
 #include "base/slice.h"
 
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define FAMILY_FILES_MAX 10000
@@ -47,4 +48,7 @@ bool family_has(struct slice base, struct slice name);
 bool family_list(struct family *f, const char *path, const char *olddir, struct err *e) MUST_CHECK;
 /* All regular files of the same folders, whatever their names, in no order. */
 bool family_list_all(struct family *f, const char *path, const char *olddir, struct err *e) MUST_CHECK;
+/* Look at one file. *is_there: it is a regular file. False: nobody can know; EX_NOPERM or a retryable
+ * EX_IOERR. */
+bool family_look(const char *path, struct stat *status, bool *is_there, struct err *e) MUST_CHECK;
 void family_fini(struct family *f);

@@ -91,13 +91,23 @@ static int open_path(const char *path)
     return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
+/* A file that cannot be opened now may be there all the same. */
+static bool fail_open(const struct input *in, int why, struct err *e)
+{
+    int code = why == EACCES || why == EPERM     ? EX_NOPERM
+               : why == ENOENT || why == ENOTDIR ? EX_NOINPUT
+                                                 : EX_IOERR;
+    err_set(e, code, "cannot open %s: %s", in->name, strerror(why));
+    e->retryable = why == EMFILE || why == ENFILE || why == ENOMEM || why == EIO || why == ESTALE;
+    return false;
+}
+
 /* Look at what was opened; open(2) has set `errno` if there is no descriptor. */
 static bool know_file(struct input *in, struct err *e)
 {
     struct stat st;
     if (in->fd < 0 || fstat(in->fd, &st) != 0)
-        return err_set(e, errno == EACCES ? EX_NOPERM : EX_NOINPUT, "cannot open %s: %s", in->name,
-                       strerror(errno));
+        return fail_open(in, errno, e);
     if (S_ISDIR(st.st_mode))
         return err_set(e, EX_NOINPUT, "cannot read %s: it is a directory", in->name);
     in->is_regular = S_ISREG(st.st_mode) && !in->is_stdin;
@@ -448,7 +458,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
 enum input_fate input_fate(struct input *in)
 {
     struct stat now, own;
-    if (!input_can_grow(in) || fstat(in->fd, &own) != 0)
+    if (!in->is_regular || fstat(in->fd, &own) != 0)
         return INPUT_STANDS;
     if (in->is_truncated || own.st_size < in->raw_position)
         return INPUT_TRUNCATED;

@@ -10,7 +10,8 @@
  * Space    : a plain file may end in NULs that its writer has not filled yet, as IIS makes them, at most 1
  *            MiB. The file ends before them, until something else is written there.
  * Never    : mmap: a file that is truncated while it is read must not kill the daemon.
- * Errors   : EX_NOINPUT: no such file, or a directory; EX_NOPERM; EX_IOERR; EX_DATAERR: a tar or zip
+ * Errors   : EX_NOINPUT: no such file, or a directory; EX_NOPERM; EX_IOERR, retryable if the file may be
+ *            opened later; EX_DATAERR: a tar or zip
  *            archive, or a file of messages (foreign_head.h); or damaged or cut-off compressed data, returned
  *            only after every byte before the damage was delivered.
  * Threads  : one at a time.
@@ -73,11 +74,12 @@ bool input_has_name(const struct input *in);
 int input_held_fd(const struct input *in);
 /* Is it a file on disk, packed or not, and neither standard input nor a FIFO? */
 bool input_is_regular(const struct input *in);
-/* The fate of a file that can grow. */
+/* The fate of a regular file. */
 enum input_fate {
     INPUT_STANDS,
     INPUT_RENAMED,       /* its path has another file, or none: logs were rotated */
     INPUT_RENAMED_AGAIN, /* the other file was renamed, too: nobody writes to this one any more */
-    INPUT_TRUNCATED,     /* it is shorter than the bytes read from it, or has others: copied and truncated */
+    INPUT_TRUNCATED,     /* it is shorter than the bytes read from it, or has others: copied and truncated. Of
+                            a packed one only its length tells */
 };
 enum input_fate input_fate(struct input *in);

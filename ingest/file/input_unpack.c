@@ -36,7 +36,9 @@ struct input_unpack {
     struct archive *archive; /* NULL until the first read */
     const char *block;       /* unpacked bytes that are not delivered yet */
     size_t block_len;
-    bool is_over; /* libarchive has no more data */
+    bool is_over;      /* libarchive has no more data */
+    const char *ahead; /* packed bytes behind that, of a file that has grown */
+    size_t ahead_len;
 };
 
 static const struct {
@@ -135,9 +137,10 @@ static void read_gzip(struct input_unpack *u, void *buf, size_t cap, size_t *got
 static la_ssize_t archive_source(struct archive *a, void *context, const void **bytes)
 {
     struct input_unpack *u = context;
-    const char *from;
-    size_t len;
-    if (!u->source(u->context, &from, &len, &u->err)) {
+    const char *from = u->ahead;
+    size_t len = u->ahead_len;
+    u->ahead_len = 0;
+    if (len == 0 && !u->source(u->context, &from, &len, &u->err)) {
         u->failed = true;
         lib.archive_set_error(a, EX_IOERR, "%s", "source failed");
         return ARCHIVE_FATAL;
@@ -179,9 +182,28 @@ static bool open_archive(struct input_unpack *u)
     return check_archive(u, u->is_over ? ARCHIVE_OK : rc);
 }
 
+/* A file may have grown by a frame since its end was found. */
+static bool begin_again(struct input_unpack *u)
+{
+    bool more;
+    if (!u->source(u->context, &u->ahead, &u->ahead_len, &u->err)) {
+        u->failed = true;
+        return false;
+    }
+    for (; u->ahead_len > 0 && *u->ahead == '\0'; u->ahead_len--)
+        u->ahead++; /* padding */
+    if (u->ahead_len == 0)
+        return false;
+    if (input_unpack_detect(u->ahead, u->ahead_len, &more) != u->packing)
+        return fail(u, more ? "it ends in the middle" : "other bytes follow");
+    lib.archive_read_free(u->archive);
+    u->archive = NULL;
+    return open_archive(u);
+}
+
 static void read_archive(struct input_unpack *u, void *buf, size_t cap, size_t *got)
 {
-    if (u->archive == NULL && !open_archive(u))
+    if (u->is_over ? !begin_again(u) : u->archive == NULL && !open_archive(u))
         return;
     while (u->block_len == 0 && !u->is_over) {
         const void *block;

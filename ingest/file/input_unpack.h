@@ -1,9 +1,10 @@
 /* input_unpack.h - unpacks compressed bytes. input.c calls it.
  *
  * gzip             : by zlib. libarchive does not compare a member's checksum, and drops the bytes it has
- *                    unpacked when it meets damage. Zeros after the last member are padding.
+ *                    unpacked when it meets damage.
  * zstd, bzip2, xz  : by libarchive, which checks them. If data is damaged, unpacked bytes of its block
  *                    (64 KiB; zstd: 128 KiB) are lost.
+ * Growth           : behind the end, a file may grow by whole members or frames: read on. Zeros are padding.
  * Errors           : EX_DATAERR, returned after all bytes before it were delivered; or the source's own
  *                    error.
  */

@@ -45,6 +45,13 @@ static const char *keep_name(struct copying *k, const char *name, const char *la
                : arena_copy(&k->names, slice_of(name, strlen(name) + 1)).ptr;
 }
 
+/* The state of a followed file names its host. A store with one writer has no hosts: any may go on there. */
+static int64_t value_there(const struct copying *k, const char *entry, int64_t value)
+{
+    bool has_hosts = k->to == NULL || k->to->is_shared;
+    return has_hosts || strcmp(entry, STORE_STATE_ENTRY) != 0 ? value : value % RANGE_STATES;
+}
+
 /* Some stores list the expiry watermarks with the books; a target is given them beside these. */
 static bool take_book(void *context, const char *source, const char *partition, const char *report,
                       const char *entry, int64_t value)
@@ -60,7 +67,7 @@ static bool take_book(void *context, const char *source, const char *partition, 
         .partition = keep_name(k, partition, last != NULL ? last->partition : NULL),
         .entry = keep_name(k, entry, NULL),
         .report = index < 0 ? STORE_NO_REPORT : (size_t)index,
-        .value = value,
+        .value = value_there(k, entry, value),
     };
     k->book_count++;
     return true;

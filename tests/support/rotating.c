@@ -39,6 +39,7 @@ void rotating_begin(struct rotating *k)
                                  .context = k,
                                  .host = HOST,
                                  .future_max_ms = FUTURE_MAX_MS,
+                                 .now_ns = NOW_MS * 1000000,
                                  .held_fd = -1};
 }
 
@@ -170,6 +171,10 @@ const char *rotating_ask(struct rotating *k, const struct counted *known)
         say_letter(k, known, a->range.source);
     if (a->has_gap)
         text_puts(&k->said, ", gap");
+    if (a->others > 0)
+        text_printf(&k->said, ", another host's to %d", (int)(a->others / LINE_BYTES));
+    if (a->skipped > 0)
+        text_puts(&k->said, ", skipped");
     for (size_t i = 0; i < a->ending_count; i++) {
         ASSERT(a->endings[i].state / KNOWN_HOST == HOST);
         ASSERT(a->endings[i].from == a->endings[i].to);
@@ -177,4 +182,31 @@ const char *rotating_ask(struct rotating *k, const struct counted *known)
         say_letter(k, known, a->endings[i].source);
     }
     return k->said.ptr;
+}
+
+static void lay_out(struct rotating *k, const struct rotating_row *row)
+{
+    ASSERT(mkdir(scratch_path(&k->scratch, "old"), 0700) == 0);
+    k->log.olddir = row->olddir;
+    for (const struct place *p = row->files; p->name != NULL; p++)
+        rotating_put(k, *p);
+    for (const struct counted *c = row->known; c->content != '\0'; c++)
+        rotating_apply(k, *c);
+}
+
+size_t rotating_check(const struct rotating_row *rows, size_t count)
+{
+    struct rotating k;
+    size_t wrong = 0;
+    for (size_t i = 0; i < count; i++) {
+        rotating_begin(&k);
+        lay_out(&k, &rows[i]);
+        const char *answer = rotating_ask(&k, rows[i].known);
+        if (strcmp(answer, rows[i].answer) != 0) {
+            fprintf(stderr, "%s:\n  \"%s\" instead of \"%s\"\n", rows[i].rule, answer, rows[i].answer);
+            wrong++;
+        }
+        rotating_end(&k);
+    }
+    return wrong;
 }

@@ -66,6 +66,16 @@ struct rotating {
     struct text said;
 };
 
+/* A folder, what the store knows of its files, and the answer. The ends are zeros. */
+#define ROTATING_FILES_MAX 6
+#define ROTATING_KNOWN_MAX 5
+struct rotating_row {
+    const char *rule;
+    struct place files[ROTATING_FILES_MAX];
+    struct counted known[ROTATING_KNOWN_MAX];
+    const char *answer, *olddir;
+};
+
 void rotating_begin(struct rotating *k);
 void rotating_end(struct rotating *k);
 /* Writes a file that changed so long before NOW_MS. */
@@ -79,3 +89,5 @@ void rotating_forget(struct rotating *k);
 struct identity rotating_identity(char content, int lines);
 /* The answer in words. `known` has the contents that it may name; its end is a zero. */
 const char *rotating_ask(struct rotating *k, const struct counted *known);
+/* Number of rows that have another answer; each is printed. */
+size_t rotating_check(const struct rotating_row *rows, size_t count);

@@ -70,6 +70,33 @@ class Exact(CopyCase):
         self.verify(self.store)
 
 
+class Followed(CopyCase):
+    def follow(self, store, lines):
+        """Have a daemon count the log to its end."""
+        config = CONFIG % {"measures": MEASURES, "keep": "", "path": "path: b.log, "}
+        config += f'store: {{url: "{store}"}}\nhttp: {{listen: "127.0.0.1:0"}}\n'
+        self.write("run.yaml", config.encode())
+        self.append("b.log", self.events(lines))
+        daemon = self.start("run", "-c", "run.yaml")
+        said = []
+        for line in daemon.stderr:
+            said.append(line.decode())
+            if "event=caught_up" in said[-1]:
+                break
+        daemon.terminate()
+        said.append(daemon.communicate(timeout=TIMEOUT_S)[1].decode())
+        self.assertEqual(EX_OK, daemon.returncode, said)
+        return "".join(said)
+
+    def test_a_daemon_goes_on_in_the_copy(self):
+        """A short log: SQLite knows no hosts."""
+        self.assertIn(" from=0\n", self.follow(self.store, 10))
+        place = os.path.getsize(self.path("b.log"))
+        self.copy(self.store, BACK)
+        self.assertIn(f" from={place}\n", self.follow(BACK, 10))
+        self.tallyd("verify", "-c", "tallyd.yaml", "--store", BACK, "--decode", "metric", "b.log")
+
+
 class Emptied(MongoCase):
     def test_all_files_were_taken_out(self):
         """Documents of series are copied, and no books. The copy counts on."""

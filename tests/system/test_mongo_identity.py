@@ -5,15 +5,18 @@ What is then counted is exact, or refused with the reason; nothing is lost or do
 TALLYD_MONGO names the server (tests/servers/mongo.py).
 """
 
+import ctypes
 import datetime
 import os
-import subprocess
 import signal
+import socket
+import subprocess
 
-from harness import EX_CONFIG, EX_DATAERR, EX_OK, TIMEOUT_S, DaemonCase, dice, dying_at
+from harness import EX_CONFIG, EX_DATAERR, EX_OK, EX_TEMPFAIL, TIMEOUT_S, DaemonCase, dice, dying_at
 from mongocase import FOLLOWING, REPORTS, Int64, MongoCase, log, main
 
 KILLED = -signal.SIGKILL
+CLONE_NEWUTS, CLONE_NEWUSER = 0x04000000, 0x10000000  # sched.h
 AHEAD = r"mongodb://.* has a document \".*\" with counts of batch \d+ of slot w\d+"
 NOT_THE_SAME = "is not the database that this tallyd counted into: "
 
@@ -24,9 +27,9 @@ class Identity(MongoCase, DaemonCase):
         self.dice = dice()
         self.lines = b""
 
-    def follow(self):
+    def follow(self, **options):
         self.write("tallyd.yaml", (FOLLOWING % (REPORTS, self.server.port, self.name, "")).encode())
-        self.launch("-c", "tallyd.yaml")
+        self.launch("-c", "tallyd.yaml", **options)
 
     def add(self, count=40):
         self.lines += (lines := log(self.dice, count))
@@ -61,6 +64,50 @@ class Identity(MongoCase, DaemonCase):
         for _ in range(2):
             self.count("a.log", status=EX_DATAERR)
             self.assertRegex(self.err, AHEAD)
+
+
+def rename_host():
+    """A program's begin: its host has another name than the other programs'. A user without rights needs a namespace of users."""
+    libc = ctypes.CDLL(None)
+    if libc.unshare(CLONE_NEWUTS) != 0 and libc.unshare(CLONE_NEWUTS | CLONE_NEWUSER) != 0:
+        raise PermissionError
+    socket.sethostname("renamed")
+
+
+class Renamed(Identity):
+    def follow_renamed(self):
+        try:
+            self.follow(preexec_fn=rename_host)
+        except subprocess.SubprocessError:
+            self.skipTest("a program may have no host name of its own here")
+
+    def check_once(self):
+        self.count_on()
+        self.stop()
+        self.assertEqual(1, self.read("log").count(b"event=source_opened"))
+        self.check(self.lines, files=["a.log"])
+
+    def test_host(self):
+        """The host of a log has another name: the log is counted on."""
+        self.write("a.log", b"")
+        self.follow()
+        self.count_on()
+        self.stop()
+        self.add()
+        self.follow_renamed()
+        self.check_once()
+
+    def test_two_hosts_of_one_file(self):
+        """The file is the one's that took it last."""
+        self.write("a.log", b"")
+        self.follow()
+        self.count_on()
+        first = self.process
+        self.follow_renamed()
+        self.wait_for_log("event=source_opened")
+        self.add()
+        self.assertEqual(EX_TEMPFAIL, first.wait(TIMEOUT_S))
+        self.check_once()
 
 
 class PutBack(Identity):

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """`tallyd run` end to end: a stream or a growing file is counted once, served while it lasts, and ends in order."""
 
+import gzip
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import time
@@ -115,6 +117,45 @@ class RunTest(DaemonCase):
         self.wait_for_consumed(4 + 6 + 21 + 2)
         self.stop()
         self.check_total(33)
+
+    def test_file_that_only_its_time_makes_history_is_told_once(self):
+        """The clock was ahead, and was put right while no daemon ran."""
+        self.write("tallyd.yaml", CONFIG)
+        self.append("access.log", lines(3))
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(3)
+        self.stop()
+        os.rename(self.path("access.log"), self.path("access.log.2"))
+        self.append("access.log.1", b'192.0.2.9 - - [05/Jan/2026:11:00:00 +0000] "GET /x HTTP/1.1" 200 10\n')
+        self.append("access.log", b'192.0.2.9 - - [05/Jan/2026:12:00:00 +0000] "GET /x HTTP/1.1" 200 10\n')
+        for name, ahead_s in ("access.log.2", 3600), ("access.log.1", -600):
+            os.utime(self.path(name), (time.time() + ahead_s,) * 2)
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(1)
+        self.stop()
+        self.assertEqual([b"access.log.1"], re.findall(rb'event=file_skipped .* files=1 error="\S*/(\S+) was never seen', self.read("log")))
+        self.check_total(4)
+
+    def publish(self, hour, count):
+        """A packed log, in one step: other lines each time."""
+        line = b'192.0.2.%d - - [05/Jan/2026:%02d:00:00 +0000] "GET / HTTP/1.1" 200 10\n' % (hour, hour)
+        self.write("new", gzip.compress(line * count))
+        os.rename(self.path("new"), self.path("access.log.gz"))
+
+    def test_packed_file_is_followed_by_others_of_its_name(self):
+        self.write("tallyd.yaml", CONFIG.replace(b"access.log", b"access.log.gz"))
+        self.publish(1, 200)
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(200)
+        self.publish(2, 30)
+        self.wait_for_consumed(230)
+        self.stop()
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_log("event=caught_up")
+        self.publish(3, 4)
+        self.wait_for_consumed(4)
+        self.stop()
+        self.check_total(234)
 
     def test_empty_file_is_waited_for(self):
         self.write("tallyd.yaml", CONFIG)

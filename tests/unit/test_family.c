@@ -4,6 +4,8 @@
 #include "ingest/file/family.h"
 #include "tests/support/scratch.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +15,31 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+/* The linker has the calls of the system come here (--wrap): then `failing` of them fails, if it is not 0. */
+enum failing { NONE, READDIR, STAT };
+static enum failing failing;
+static int failing_with;
+
+static bool must_fail(enum failing call)
+{
+    errno = failing == call ? failing_with : errno;
+    return failing == call;
+}
+
+struct dirent *__real_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir)
+{
+    return must_fail(READDIR) ? NULL : __real_readdir(dir);
+}
+
+int __real_stat(const char *name, struct stat *status);
+int __wrap_stat(const char *name, struct stat *status);
+int __wrap_stat(const char *name, struct stat *status)
+{
+    return must_fail(STAT) ? -1 : __real_stat(name, status);
+}
 
 static void test_names(void **state)
 {
@@ -252,7 +279,51 @@ static void test_a_folder_that_cannot_be_read_is_an_error(void **state)
     assert_int_equal(chmod(scratch_path(&scratch_own, "locked"), 0700), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_set_up, scratch_tear_down)
+/* A file that cannot be looked at may be there. */
+static void test_files_that_cannot_be_looked_at_are_an_error(void **state)
+{
+    (void)state;
+    static const struct {
+        enum failing call;
+        int why, code;
+        bool retryable;
+    } cases[] = {
+        {READDIR, ESTALE, EX_IOERR, true}, {READDIR, EIO, EX_IOERR, true}, {STAT, ESTALE, EX_IOERR, true},
+        {STAT, EACCES, EX_NOPERM, false},  {STAT, ENOENT, EX_OK, false},   {STAT, ENOTDIR, EX_OK, false},
+    };
+    put("access.log.1", 0);
+    put("kept.txt", 0);
+    const char *path = scratch_path(&scratch_own, "access.log");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct err e = {0};
+        struct family f;
+        failing_with = cases[i].why;
+        failing = cases[i].call;
+        assert_int_equal(family_list(&f, path, NULL, &e), cases[i].code == EX_OK);
+        assert_int_equal(e.code, cases[i].code);
+        assert_int_equal(e.retryable, cases[i].retryable);
+        assert_int_equal(f.count, 0);
+        failing = NONE;
+        family_fini(&f);
+    }
+    struct err e = {0};
+    struct family f;
+    assert_int_equal(unlink(scratch_path(&scratch_own, "access.log.1")), 0);
+    failing_with = EACCES;
+    failing = STAT;
+    assert_true(family_list_all(&f, path, NULL, &e)); /* no name of this log */
+    failing = NONE;
+    assert_int_equal(f.count, 0);
+    family_fini(&f);
+}
+
+static int tear_down(void **state)
+{
+    failing = NONE;
+    return scratch_tear_down(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_set_up, tear_down)
 
 int main(void)
 {
@@ -269,6 +340,7 @@ int main(void)
         TEST(test_olddir_is_listed_beside_the_folder),
         TEST(test_all_files_are_listed_whatever_their_names),
         TEST(test_a_folder_that_cannot_be_read_is_an_error),
+        TEST(test_files_that_cannot_be_looked_at_are_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

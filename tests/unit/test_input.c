@@ -260,6 +260,34 @@ static void test_input_holds_what_took_its_place_first(void **state)
     input_close(first);
 }
 
+static void test_input_of_a_packed_file_grows_and_is_replaced(void **state)
+{
+    (void)state;
+    for (int p = PACKING_GZIP; p < PACKING_COUNT; p++) {
+        struct text first = {0}, second = {0};
+        pack((enum packing)p, plain, sizeof plain, &first);
+        pack((enum packing)p, "second\n", 7, &second);
+        write_file("w", first.ptr, first.len);
+        struct input *in = open_ok();
+        assert_reads(in, 100000, plain, sizeof plain);
+        for (int i = 0; i < 2; i++) {
+            write_file("a", "\0\0\0\0", 4); /* padding */
+            assert_reads(in, 100, "", 0);
+            write_file("a", second.ptr, second.len);
+            assert_reads(in, 100, "second\n", 7);
+        }
+        assert_int_equal(input_fate(in), INPUT_STANDS);
+        assert_int_equal(truncate(path, 1), 0);
+        assert_int_equal(input_fate(in), INPUT_TRUNCATED);
+        assert_int_equal(truncate(path, 2 * PLAIN_BYTES), 0);
+        replace("");
+        assert_int_equal(input_fate(in), INPUT_RENAMED);
+        input_close(in);
+        text_fini(&first);
+        text_fini(&second);
+    }
+}
+
 static void test_input_that_was_truncated_is_told(void **state)
 {
     (void)state;
@@ -556,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_input_text_like_a_magic_is_plain),
         cmocka_unit_test(test_input_plain_file_goes_on_after_its_end),
         cmocka_unit_test(test_input_holds_what_took_its_place_first),
+        cmocka_unit_test(test_input_of_a_packed_file_grows_and_is_replaced),
         cmocka_unit_test(test_input_that_was_truncated_is_told),
         cmocka_unit_test(test_input_that_was_truncated_and_has_grown_is_told),
         cmocka_unit_test(test_input_cut_off_data_is_told_after_what_came_before),

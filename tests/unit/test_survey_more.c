@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "tests/support/rotating.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,24 @@
 
 #include <cmocka.h>
 
+/* The linker has calls of open(2) come here (--wrap): from the open_fails_at-th on, if not 0, they fail. */
+static int open_fails_at, opened, open_fails_with;
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    int fd = __real_open(path, flags, (flags & O_CREAT) != 0 ? va_arg(more, int) : 0);
+    va_end(more);
+    if (open_fails_at == 0 || ++opened < open_fails_at)
+        return fd;
+    close(fd);
+    errno = open_fails_with;
+    return -1;
+}
+
 static int setup(void **state)
 {
     *state = malloc(sizeof(struct rotating));
@@ -22,6 +41,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+    open_fails_at = 0;
     rotating_end(*state);
     free(*state);
     return 0;
@@ -70,6 +90,17 @@ static void test_a_known_file_keeps_its_name_and_is_followed(void **state)
     assert_int_equal(k->answer.range.state, RANGE_FOLLOWED + HOST * KNOWN_HOST);
     assert_non_null(strstr(k->answer.note, "was counted before as "));
     assert_non_null(strstr(k->answer.note, "access.log.8"));
+}
+
+static void test_another_hosts_file_is_taken_over(void **state)
+{
+    struct rotating *k = *state;
+    const struct place log = {LOG, 'a', 200, 0};
+    const struct counted known = {'a', 150, .state = RANGE_FOLLOWED, .host = HOST + 1};
+    rotating_put(k, log);
+    rotating_apply(k, known);
+    expect(k, &known, "log from 150");
+    assert_int_equal(k->answer.range.state, RANGE_FOLLOWED + HOST * KNOWN_HOST);
 }
 
 static void test_a_followed_file_has_no_news(void **state)
@@ -324,6 +355,20 @@ static void test_a_log_that_is_read_is_the_known_file(void **state)
     input_close(in);
 }
 
+/* Its size tells nothing, and a rotated one has no name of a packed file. */
+static void test_a_packed_log_goes_on(void **state)
+{
+    struct rotating *k = *state;
+    const struct counted known[] = {{'a', 150, FOLLOWED}, {0}};
+    snprintf(k->path, sizeof k->path, "%s", scratch_path(&k->scratch, "access.log.gz"));
+    rotating_apply(k, known[0]);
+    rotating_put(k, (struct place){"access.log.gz", 'a', 200, 0});
+    expect(k, known, "log from 150");
+    rotating_put(k, (struct place){"access.log.gz.1", 'a', 150, 60});
+    rotating_put(k, (struct place){"access.log.gz", 'b', 9, 0});
+    expect(k, known, "log new, ended a");
+}
+
 static void test_files_that_cannot_be_read_are_numbered(void **state)
 {
     struct rotating *k = *state;
@@ -336,6 +381,29 @@ static void test_files_that_cannot_be_read_are_numbered(void **state)
     expect(k, known, "log new");
     assert_int_equal(k->answer.unreadable, 2);
     assert_non_null(strstr(k->answer.why.text, "access.log.2.gz")); /* the first one, the oldest */
+}
+
+/* A look fails that cannot open one of the files now: it is there, and may be a known one. */
+static void test_a_file_that_cannot_be_opened_now_is_an_error(void **state)
+{
+    struct rotating *k = *state;
+    struct err e = {0};
+    const struct counted known[] = {{'a', 150, FOLLOWED}, {0}};
+    rotating_apply(k, known[0]);
+    rotating_put(k, (struct place){"access.log.1", 'a', 200, 60});
+    rotating_put(k, (struct place){LOG, 'b', 9, 0});
+    expect(k, known, "rotated access.log.1 from 150");
+    open_fails_with = EMFILE;
+    open_fails_at = 1;
+    for (bool good = false; !good; open_fails_at++) {
+        opened = 0;
+        survey_answer_fini(&k->answer);
+        good = survey_look(&k->survey, &k->log, &k->known, &k->answer, &e);
+        assert_int_equal(good, opened < open_fails_at);
+        assert_true(good || (e.code == EX_IOERR && e.retryable));
+    }
+    assert_int_equal(open_fails_at, 5); /* both are opened, and the known one once more */
+    open_fails_at = 0;
 }
 
 static void test_a_folder_that_is_gone_is_an_error(void **state)
@@ -417,6 +485,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_new_file_is_named_and_followed),
         TEST(test_a_known_file_keeps_its_name_and_is_followed),
+        TEST(test_another_hosts_file_is_taken_over),
         TEST(test_a_followed_file_has_no_news),
         TEST(test_nobody_writes_to_a_file_that_is_packed_or_has_a_successor),
         TEST(test_a_change_is_told_with_its_reason),
@@ -433,7 +502,9 @@ int main(void)
         TEST(test_a_number_is_missing_behind_a_copy),
         TEST(test_a_number_is_missing_behind_a_header),
         TEST(test_an_empty_file_before_copies_of_a_header_proves_nothing),
+        TEST(test_a_packed_log_goes_on),
         TEST(test_files_that_cannot_be_read_are_numbered),
+        TEST(test_a_file_that_cannot_be_opened_now_is_an_error),
         TEST(test_a_folder_that_is_gone_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
