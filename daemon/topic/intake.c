@@ -192,6 +192,8 @@ static void take_error(struct intake *in, struct partition *p, const rd_kafka_me
                           "same partition.assignment.strategy (kafka.properties)");
         intake_fail(in, &e);
     }
+    if (p != NULL && !kafka_is_readable(m, p->topic->name, &e))
+        intake_fail(in, &e);
     if (!kafka_is_lost(m->err))
         return;
     /* The next session finds out the cause, and reports it. */
