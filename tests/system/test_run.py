@@ -4,6 +4,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import time
@@ -164,6 +165,19 @@ class RunTest(DaemonCase):
 
     def test_a_folder_that_is_missing_at_the_start_is_waited_for(self):
         self.wait_for_missing("none/access.log")
+
+    def test_patterns_that_match_no_file_are_told_once(self):
+        self.write("tallyd.yaml", CONFIG.replace(b"access.log", b"['*.log', 'a*.log', 'none/*.log', '[x]*.log']"))
+        self.write("access.log", lines(4))
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(4)
+        time.sleep(3)  # of some looks
+        told = re.findall(rb"event=no_file_matches source=(\S+) path=(\S+) next=", self.read("log"))
+        self.assertEqual([(b'"access"', b'"none/*.log"'), (b'"access"', b'"[x]*.log"')], told)
+        os.mkdir(self.path("none"))
+        self.append("none/b.log", lines(4))
+        self.wait_for_consumed(8)
+        self.assertEqual(2, self.read("log").count(b"event=no_file_matches"))
 
     def wait_for_missing(self, log):
         self.write("tallyd.yaml", CONFIG.replace(b"access.log", log.encode()))
