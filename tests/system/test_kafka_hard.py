@@ -183,6 +183,24 @@ class Hard(KafkaCase):
         self.run_daemon()
         self.stop()
 
+    def test_a_topic_of_which_all_is_rejected_is_told_beside_a_good_one(self):
+        good, bad = self.new_topic(2), self.new_topic(2)
+        producer = self.broker.producer()
+        for i in range(200):
+            producer.send(good, i % 2, self.line(i))
+            producer.send(bad, i % 2, b'{"time":"2026-01-05T10:00:00Z","path":"/%d"}' % i)
+        for _ in range(20):
+            producer.send(good, 0, None)  # deletes a key: no line at all
+        producer.flush()
+        producer.close()
+        self.configure({good: "decode: [combined]", bad: "decode: [combined]"})
+        self.run_daemon()
+        self.wait_for_log(f'event=all_rejected source="{bad}" lines=[0-9]+ reason=.* fits="json" next=')
+        self.wait_consumed(f"kafka:{bad}", 200)
+        self.assertIn(f'tallyd_source_rejected_total{{source="{bad}"}} 200\n', self.get("/metrics"))
+        self.assertNotIn(f'all_rejected source="{good}"', self.said())
+        self.stop()
+
     def flip(self, topic, value):
         """Change a byte of a record on the broker's disk, as a bad disk does, or change it back."""
         path = glob.glob(os.path.join(self.broker.home, "data", f"{topic}-0", "*.log"))[0]
