@@ -207,7 +207,7 @@ static bool import_file(struct import *im, const char *path, struct err *e)
     char shown[SHOW_BYTES];
     struct source_options options = {.line_max = (size_t)im->config->limits.line_max,
                                      .heeds_directives = decode_heeds_directives(decode),
-                                     .last_line = im->last_line ? LAST_LINE_TAKE : LAST_LINE_COMPLETE,
+                                     .last_line = source_last_line(decode, im->last_line),
                                      .source_id = im->source_id,
                                      .stop = im->stop,
                                      .later_positions = im->dry_run ? im->store : NULL};

@@ -116,6 +116,23 @@ static bool write_dead_letters(void *context, struct err *e)
     return dead_letter_queue_write(w->queue, w->dead_letters, e);
 }
 
+/* Note the books of a range for its source, and what was rejected at its end. */
+static void note_rejects(struct engine *en, const struct delivery *d, size_t i)
+{
+    const struct range_rejects *rr = &d->rejects[i];
+    if (rr->source == NULL)
+        return;
+    const struct rejects_range noted = {
+        .source = (size_t)(rr->source - en->options.config->sources),
+        .label = rr->source->type == SOURCE_KAFKA ? rr->source->topic : d->ranges[i].label,
+        .decode = &rr->source->decode,
+        .books = &d->books[i],
+        .records = rr->records,
+        .sample = rr->len > 0 ? slice_of(d->samples.ptr + rr->at, rr->len) : slice_of(NULL, 0),
+    };
+    rejects_note_range(en->feeds.rejects, &noted);
+}
+
 bool engine_apply(struct engine *en, struct feed *f, struct err *e)
 {
     struct part *part;
@@ -126,8 +143,10 @@ bool engine_apply(struct engine *en, struct feed *f, struct err *e)
         en->has_failed = true;
         return false;
     }
-    for (size_t i = 0; i < d->range_count; i++)
+    for (size_t i = 0; i < d->range_count; i++) {
         books_add(&en->books, &d->books[i]);
+        note_rejects(en, d, i);
+    }
     en->messages += d->messages;
     en->dead_letters += (int64_t)(en->dead_letter_queue != NULL ? d->dead_letters.count : 0);
     return true;

@@ -26,6 +26,13 @@ struct search {
     bool path_known; /* another content was counted under this path */
 };
 
+enum last_line source_last_line(const struct decode *d, bool takes)
+{
+    if (takes)
+        return LAST_LINE_TAKE;
+    return decode_ends_with_agent(d) ? LAST_LINE_COMPLETE : LAST_LINE_LEAVE;
+}
+
 bool source_head(const struct range *r, struct identity *head)
 {
     const struct witness *w = &r->witnesses.at[0];

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "ingest/decode/decode.h"
 #include "ingest/file/identity.h"
 #include "ingest/file/reader.h"
 #include "store/reader.h"
@@ -31,6 +32,8 @@ struct source_options {
     struct store *later_positions; /* NULL, or the store of a dry run, whose positions are newer */
 };
 
+/* How to take a last line without line feed. `takes`: as it is, since the user says so (--last-line). */
+enum last_line source_last_line(const struct decode *d, bool takes);
 /* Opens `path`. Only the positions of `positions` are read; NULL: nothing was counted before. On failure
  * everything is closed. */
 bool source_open(struct source *src, const char *path, struct store *positions,

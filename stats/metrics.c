@@ -287,8 +287,27 @@ static void add_state(const struct status *s, struct text *out)
     text_fini(&why);
 }
 
-void metrics_write(struct status *s, struct text *out)
+static void add_sources(struct rejects *rj, struct text *out)
 {
+    pthread_mutex_lock(&rj->lock);
+    for (int is_rejects = 0; is_rejects < 2; is_rejects++) {
+        const char *name = is_rejects ? "source_rejected_total" : "source_consumed_total";
+        add_head(out, name, "counter",
+                 is_rejects ? "Records rejected, by source of the configuration."
+                            : "Records consumed, by source of the configuration.");
+        for (size_t i = 0; i < rj->source_count; i++) {
+            const struct rejects_source *of = &rj->sources[i];
+            text_printf(out, "tallyd_%s{source=", name);
+            add_label(out, of->name);
+            text_printf(out, "} %" PRId64 "\n", is_rejects ? of->rejected : of->consumed);
+        }
+    }
+    pthread_mutex_unlock(&rj->lock);
+}
+
+void metrics_write(struct status *s, struct rejects *rj, struct text *out)
+{
+    add_sources(rj, out);
     pthread_mutex_lock(&s->lock);
     add_state(s, out);
     add_one(out, "messages_consumed_total", "counter", s->figures.messages, "Messages consumed.");

@@ -6,8 +6,9 @@
  */
 #pragma once
 
+#include "stats/rejects.h"
 #include "stats/status.h"
 
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-void metrics_write(struct status *s, struct text *out);
+void metrics_write(struct status *s, struct rejects *rj, struct text *out);

@@ -1,11 +1,22 @@
 #include "stats/rejects.h"
 
+#include "base/log.h"
+#include "base/mem.h"
+
 #include <inttypes.h>
+#include <stdlib.h>
 
 void rejects_init(struct rejects *rj, const struct clock *clock, size_t line_max)
 {
     *rj = (struct rejects){.clock = clock, .fit = fit_new(line_max)};
     pthread_mutex_init(&rj->lock, NULL);
+}
+
+static void end_streak(struct rejects *rj, struct rejects_streak *s)
+{
+    free(s->label);
+    text_fini(&s->sample);
+    *s = rj->streaks[--rj->streak_count];
 }
 
 void rejects_fini(struct rejects *rj)
@@ -17,6 +28,9 @@ void rejects_fini(struct rejects *rj)
             text_fini(&rj->list[i][k].fits);
         }
     }
+    while (rj->streak_count > 0)
+        end_streak(rj, &rj->streaks[0]);
+    free(rj->sources);
     fit_free(rj->fit);
     pthread_mutex_destroy(&rj->lock);
 }
@@ -100,4 +114,139 @@ void rejects_write(struct rejects *rj, const int64_t counts[REJECT_COUNT], struc
     }
     pthread_mutex_unlock(&rj->lock);
     text_puts(out, "]}\n");
+}
+
+/* ---- streaks */
+
+void rejects_add_source(struct rejects *rj, const char *name)
+{
+    rj->sources = xgrow(rj->sources, &rj->source_capacity, rj->source_count + 1, sizeof *rj->sources);
+    rj->sources[rj->source_count++] = (struct rejects_source){.name = name};
+}
+
+static struct rejects_streak *find_streak(struct rejects *rj, const char *label)
+{
+    for (size_t i = 0; i < rj->streak_count; i++) {
+        if (strcmp(rj->streaks[i].label, label) == 0)
+            return &rj->streaks[i];
+    }
+    return NULL;
+}
+
+/* Make room for one more streak. */
+static void end_oldest(struct rejects *rj)
+{
+    struct rejects_streak *oldest = &rj->streaks[0];
+    for (size_t i = 1; i < rj->streak_count; i++) {
+        if (rj->streaks[i].noted_ms < oldest->noted_ms)
+            oldest = &rj->streaks[i];
+    }
+    end_streak(rj, oldest);
+}
+
+static struct rejects_streak *begin_streak(struct rejects *rj, const struct rejects_range *range)
+{
+    if (rj->streak_count == REJECTS_STREAKS_MAX)
+        end_oldest(rj);
+    struct rejects_streak *s = &rj->streaks[rj->streak_count++];
+    *s = (struct rejects_streak){.label = xstrdup(range->label),
+                                 .decode = range->decode,
+                                 .begun_ms = clock_mono_ms(rj->clock),
+                                 .begun_wall_ms = clock_wall_ms(rj->clock),
+                                 .source = range->source};
+    return s;
+}
+
+static enum reject_reason most_frequent(const struct books *b)
+{
+    enum reject_reason most = 0;
+    for (enum reject_reason why = 0; why < REJECT_COUNT; why++) {
+        if (b->entries[BOOK_REJECTED + why] > b->entries[BOOK_REJECTED + most] && why != REJECT_TOMBSTONE)
+            most = why;
+    }
+    return most;
+}
+
+static void note_streak(struct rejects *rj, const struct rejects_range *range)
+{
+    struct rejects_streak *s = find_streak(rj, range->label);
+    if (s != NULL && range->books->entries[BOOK_PARSED] > 0) {
+        end_streak(rj, s);
+        s = NULL;
+    }
+    if (range->records == 0)
+        return;
+    if (s == NULL)
+        s = begin_streak(rj, range);
+    s->noted_ms = clock_mono_ms(rj->clock);
+    s->records += range->records;
+    s->reason = most_frequent(range->books);
+    if (range->sample.len > 0) {
+        text_clear(&s->sample);
+        text_add(&s->sample, range->sample.ptr, range->sample.len);
+    }
+}
+
+void rejects_note_range(struct rejects *rj, const struct rejects_range *range)
+{
+    pthread_mutex_lock(&rj->lock);
+    ASSERT(range->source < rj->source_count);
+    rj->sources[range->source].consumed += range->books->entries[BOOK_CONSUMED];
+    rj->sources[range->source].rejected += books_rejected(range->books);
+    note_streak(rj, range);
+    pthread_mutex_unlock(&rj->lock);
+}
+
+static bool is_due(const struct rejects *rj, const struct rejects_streak *s)
+{
+    const struct rejects_source *of = &rj->sources[s->source];
+    return !s->is_told && s->records >= REJECTS_STREAK_MIN &&
+           (of->consumed == of->rejected || clock_mono_ms(rj->clock) - s->begun_ms >= REJECTS_STREAK_MS);
+}
+
+static void print_streak(struct rejects *rj, const struct rejects_streak *s, struct text *out)
+{
+    char label[LOG_QUOTE_BYTES], quoted[LOG_QUOTE_BYTES];
+    struct text fits = {0};
+    if (s->sample.len > 0)
+        print_fit(rj, s->decode, text_slice(&s->sample), s->reason, &fits);
+    text_printf(out, "source=%s lines=%" PRId64 " reason=%s", log_quote(s->label, label), s->records,
+                log_quote(reject_help(s->reason), quoted));
+    if (fits.len > 0)
+        text_printf(out, " fits=%s", log_quote(fits.ptr, quoted));
+    text_fini(&fits);
+}
+
+bool rejects_tell(struct rejects *rj, struct text *fields)
+{
+    bool is_some = false;
+    pthread_mutex_lock(&rj->lock);
+    for (size_t i = 0; i < rj->streak_count && !is_some; i++) {
+        struct rejects_streak *s = &rj->streaks[i];
+        if (!is_due(rj, s))
+            continue;
+        print_streak(rj, s, fields);
+        s->is_told = is_some = true;
+    }
+    pthread_mutex_unlock(&rj->lock);
+    return is_some;
+}
+
+void rejects_warn(struct rejects *rj, struct text *out)
+{
+    char since[CIVIL_ISO_BYTES];
+    pthread_mutex_lock(&rj->lock);
+    for (size_t i = 0; i < rj->streak_count; i++) {
+        const struct rejects_streak *s = &rj->streaks[i];
+        if (!s->is_told)
+            continue;
+        text_puts(out, "warning: source ");
+        text_show(out, slice_text(rj->sources[s->source].name));
+        text_printf(out,
+                    ": all %" PRId64
+                    " records of a file or topic since %s are rejected: %s; the log names it "
+                    "(all_rejected)\n",
+                    s->records, civil_iso(s->begun_wall_ms, since), reject_help(s->reason));
+    }
+    pthread_mutex_unlock(&rj->lock);
 }

@@ -243,20 +243,6 @@ bool status_is_consuming(struct status *s)
     return consuming;
 }
 
-int64_t status_all_rejected(struct status *s, enum reject_reason *most)
-{
-    *most = 0;
-    pthread_mutex_lock(&s->lock);
-    const int64_t *entries = s->books.entries;
-    int64_t lines = entries[BOOK_PARSED] == 0 ? entries[BOOK_CONSUMED] : 0;
-    for (enum reject_reason why = 0; why < REJECT_COUNT; why++) {
-        if (entries[BOOK_REJECTED + why] > entries[BOOK_REJECTED + *most])
-            *most = why;
-    }
-    pthread_mutex_unlock(&s->lock);
-    return lines;
-}
-
 void status_count_rejects(struct status *s, int64_t counts[REJECT_COUNT])
 {
     pthread_mutex_lock(&s->lock);

@@ -161,9 +161,6 @@ void status_set_lag_max(struct status *s, int64_t lag_max);
 
 /* Has the source been found, and is it read? */
 bool status_is_consuming(struct status *s);
-/* The number of records since the start if all of them were rejected, else 0. `most`: the most frequent
- * reason. */
-int64_t status_all_rejected(struct status *s, enum reject_reason *most);
 /* Gets the numbers of records rejected since the start, by reason. */
 void status_count_rejects(struct status *s, int64_t counts[REJECT_COUNT]);
 /* Is the daemon alive? If not, `why` gets the reason for an operator. */

@@ -156,6 +156,8 @@ static bool take_message(struct rereader *rr, struct reading *rd, rd_kafka_messa
         return err_set(e, EX_UNAVAILABLE, "topic %s, partition %d: %s: run verify again", topic, m->partition,
                        rd_kafka_err2str(m->err));
     bool is_record = m->err == RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (!kafka_is_readable(m, topic, e))
+        return false;
     if (!is_record && m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF)
         return true;
     rd->has_gaps = rd->has_gaps || (m->offset < rd->to ? m->offset : rd->to) > rd->next;

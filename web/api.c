@@ -222,7 +222,7 @@ void api_metrics(struct api *api, const struct parameter *parameters, size_t cou
     (void)parameters, (void)count;
     rp->code = 200;
     rp->type = METRICS_TYPE;
-    metrics_write(api->status, &rp->body);
+    metrics_write(api->status, api->rejects, &rp->body);
 }
 
 static void answer_state(struct reply *rp, bool good)
@@ -244,6 +244,8 @@ void api_ready(struct api *api, const struct parameter *parameters, size_t count
     (void)parameters, (void)count;
     bool is_ready = status_is_ready(api->status, &rp->body);
     answer_state(rp, is_ready);
-    if (is_ready)
+    if (is_ready) {
         status_warn(api->status, &rp->body);
+        rejects_warn(api->rejects, &rp->body);
+    }
 }

@@ -27,6 +27,8 @@ static void delivery_fini(struct delivery *d)
         books_fini(&d->books[i]);
     free(d->ranges);
     free(d->books);
+    free(d->rejects);
+    text_fini(&d->samples);
     dead_letters_fini(&d->dead_letters);
 }
 
@@ -48,7 +50,7 @@ void feed_begin(struct feed *f, int64_t now_ms)
     f->lane.latest_ms = record_clock_latest(clock_wall_ms(f->shared->lanes.clock), f->lane.future_max_ms);
 }
 
-size_t feed_add_range(struct feed *f, const struct range *r)
+size_t feed_add_range(struct feed *f, const struct range *r, const struct config_source *source)
 {
     struct delivery *d = &f->open;
     size_t before = d->range_capacity;
@@ -57,7 +59,9 @@ size_t feed_add_range(struct feed *f, const struct range *r)
         d->books = xrealloc(d->books, d->range_capacity * sizeof *d->books);
     for (size_t i = before; i < d->range_capacity; i++)
         books_init(&d->books[i], f->shared->report_count);
+    d->rejects = xgrow(d->rejects, &d->rejects_capacity, d->range_count + 1, sizeof *d->rejects);
     d->ranges[d->range_count] = *r;
+    d->rejects[d->range_count] = (struct range_rejects){.source = source};
     books_clear(&d->books[d->range_count]);
     return d->range_count++;
 }
@@ -66,7 +70,33 @@ void feed_count_by(struct feed *f, struct chain *chain, size_t range)
 {
     ASSERT(range < f->open.range_count);
     derived_set_data(chain_derived(chain), f->data);
+    f->range = range;
     f->open.ranges[range].builds = derived_builds(chain_derived(chain));
+}
+
+void feed_take_books(struct feed *f)
+{
+    struct books *b = &f->open.books[f->range];
+    struct range_rejects *rr = &f->open.rejects[f->range];
+    int64_t parsed = b->entries[BOOK_PARSED];
+    int64_t before = books_rejected(b) - b->entries[BOOK_REJECTED + REJECT_TOMBSTONE];
+    shard_take_books(f->lane.shard, b);
+    rr->records += books_rejected(b) - b->entries[BOOK_REJECTED + REJECT_TOMBSTONE] - before;
+    if (b->entries[BOOK_PARSED] > parsed)
+        rr->records = 0, rr->len = 0;
+}
+
+/* An empty line says nothing of the format, nor does a tombstone. */
+static void sample_range(struct feed *f, struct slice record, enum reject_reason reason)
+{
+    struct delivery *d = &f->open;
+    struct range_rejects *rr = &d->rejects[f->range];
+    if (rr->len > 0 || reason == REJECT_EMPTY || reason == REJECT_TOMBSTONE ||
+        record.len > REJECTS_FIT_BYTES || record.len > FEED_SAMPLES_BYTES - d->samples.len)
+        return;
+    rr->at = d->samples.len;
+    rr->len = record.len;
+    text_add(&d->samples, record.ptr, record.len);
 }
 
 _Static_assert(REJECT_COUNT <= 64, "noted_rejects has a bit for each reason");
@@ -75,6 +105,7 @@ void feed_note_reject(struct feed *f, const struct decode *decode, const struct 
                       struct reject why)
 {
     const uint64_t bit = UINT64_C(1) << why.reason;
+    sample_range(f, r->value, why.reason);
     if ((f->noted_rejects & bit) != 0)
         return;
     f->noted_rejects |= bit;
@@ -117,6 +148,7 @@ static void seal(struct feed *f)
     f->noted_rejects = 0;
     f->lane.is_full_of_raw = false;
     dead_letters_clear(&f->open.dead_letters);
+    text_clear(&f->open.samples);
     failpoint(FAILPOINT_SEAL);
 }
 

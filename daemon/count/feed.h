@@ -16,10 +16,22 @@
 #include "daemon/count/lane.h"
 #include "stats/rejects.h"
 
+#define FEED_SAMPLES_BYTES ((size_t)1 << 20)
+
+/* A range's source, and its records since the last one that was parsed, as far as runs and blocks show. */
+struct range_rejects {
+    const struct config_source *source; /* NULL: none of the configuration */
+    int64_t records;                    /* without tombstones */
+    size_t at, len;                     /* place of one of them in `samples`; len 0: there is none */
+};
+
 /* Ranges, their books, and the dead letters of a part. */
 struct delivery {
     struct range *ranges;
-    struct books *books; /* one per range; initialised up to the capacity */
+    struct books *books;           /* one per range; initialised up to the capacity */
+    struct range_rejects *rejects; /* one per range */
+    size_t rejects_capacity;
+    struct text samples; /* rejected records of ranges, at most FEED_SAMPLES_BYTES */
     size_t range_count, range_capacity;
     struct dead_letters dead_letters;
     int64_t messages;
@@ -48,6 +60,7 @@ struct feed {
     /* Lines have no time of their own by which those of an old batch could be judged, and a crash loses what
      * was read from a pipe. 0: a batch may grow for any time. */
     int64_t grow_max;
+    size_t range;                  /* range of the open batch that is counted into */
     int64_t begun_ms;              /* monotonic time of the open batch's first records */
     void (*before_seal)(void *of); /* NULL, or called before the open batch is sealed, with lane.context */
     _Atomic int64_t bytes;         /* bytes of the shard, for other threads */
@@ -61,12 +74,15 @@ void feed_init(struct feed *f, struct feeds *shared, uint32_t number, const atom
 void feed_fini(struct feed *f);
 /* Begin a batch at a monotonic time. Pre: the open one is empty. */
 void feed_begin(struct feed *f, int64_t now_ms);
-/* Add a range to the open batch, with empty books. Returns its index. */
-size_t feed_add_range(struct feed *f, const struct range *r);
+/* Add a range of `source`, or of none (NULL), to the open batch, with empty books. Returns its index. */
+size_t feed_add_range(struct feed *f, const struct range *r, const struct config_source *source);
 /* Have the chain count into this range of the open batch: by the batch's lists and databases, whose builds
  * the range gets. Pre: no event of the chain is waiting to be counted. */
 void feed_count_by(struct feed *f, struct chain *chain, size_t range);
-/* Note a sample of a reject (rejects_note()), unless the open batch has given one of its reason. */
+/* Take the books of what was counted since feed_count_by() or the last call. */
+void feed_take_books(struct feed *f);
+/* Note a sample of a reject (rejects_note()), unless the open batch has given one of its reason; and keep
+ * one of its range, unless that has one. */
 void feed_note_reject(struct feed *f, const struct decode *decode, const struct record *r, struct slice bytes,
                       struct reject why);
 /* Warn if `decode` reads the first line of `bytes`, but most likely with its fields moved. A feed looks so at

@@ -285,7 +285,7 @@ static bool all_ended(const struct pipeline *p)
 }
 
 struct rejects_to_write {
-    const struct rejects_file *file;
+    struct rejects_file *file;
     struct worker **workers;
     size_t count, written;
 };

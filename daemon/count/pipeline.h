@@ -63,7 +63,7 @@ struct pipeline_options {
     bool housekeep; /* run the store's housekeeping between batches; expiry runs in any case */
     bool retry;     /* retry retryable store errors for ever */
     /* NULL, or the file that rejected lines are written to before their batch */
-    const struct rejects_file *rejects;
+    struct rejects_file *rejects;
     const struct clock *clock;
     const atomic_bool *stop; /* set by a signal: store what was read, then end */
     /* Called by the writer about every 200 ms, also during retries, and at the end. */

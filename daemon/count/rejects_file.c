@@ -39,17 +39,6 @@ static bool fail_write(const struct rejects_file *f, struct err *e)
     return err_set_retryable(e, EX_IOERR, "cannot write the rejects file %s: %s", f->path, strerror(errno));
 }
 
-bool rejects_file_append(const struct rejects_file *f, struct slice lines, struct err *e)
-{
-    off_t size = file_size(f->fd);
-    size_t written = write_bytes(f->fd, lines);
-    bool good = written == lines.len && (fdatasync(f->fd) == 0 || errno == EINVAL); /* EINVAL: a pipe */
-    if (good)
-        return true;
-    cut_back(f->fd, size, written);
-    return fail_write(f, e);
-}
-
 /* The last byte of the file. It takes another descriptor: the file is open for writing only, since opening a
  * pipe for both would behave differently. */
 static char last_byte(const char *path, off_t size)
@@ -75,6 +64,35 @@ bool rejects_file_open(struct rejects_file *f, const char *path, struct err *e)
     fail_write(f, e);
     rejects_file_close(f);
     return false;
+}
+
+/* Does its path lead to another file than the open one, or to none? A pipe stays open: no one rotates it. */
+static bool was_moved(const struct rejects_file *f)
+{
+    struct stat opened, found;
+    return fstat(f->fd, &opened) == 0 && S_ISREG(opened.st_mode) &&
+           (stat(f->path, &found) != 0 || found.st_dev != opened.st_dev || found.st_ino != opened.st_ino);
+}
+
+static bool open_again(struct rejects_file *f, struct err *e)
+{
+    rejects_file_close(f);
+    if (!rejects_file_open(f, f->path, e))
+        e->retryable = true;
+    return f->fd >= 0;
+}
+
+bool rejects_file_append(struct rejects_file *f, struct slice lines, struct err *e)
+{
+    if ((f->fd < 0 || was_moved(f)) && !open_again(f, e))
+        return false;
+    off_t size = file_size(f->fd);
+    size_t written = write_bytes(f->fd, lines);
+    bool good = written == lines.len && (fdatasync(f->fd) == 0 || errno == EINVAL); /* EINVAL: a pipe */
+    if (good)
+        return true;
+    cut_back(f->fd, size, written);
+    return fail_write(f, e);
 }
 
 void rejects_file_close(struct rejects_file *f)

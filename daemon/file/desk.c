@@ -112,7 +112,6 @@ static bool open_file(const struct desk *d, const struct handover_request *rq, i
 {
     struct input *in = input_take(log_fd, rq->path, e);
     struct source_options options = {.line_max = d->options.line_max,
-                                     .last_line = rq->takes_last_line ? LAST_LINE_TAKE : LAST_LINE_COMPLETE,
                                      .source_id = rq->source_id[0] != '\0' ? rq->source_id : NULL,
                                      .stop = d->options.stop,
                                      .in = in};
@@ -120,9 +119,12 @@ static bool open_file(const struct desk *d, const struct handover_request *rq, i
     books_init(&h->books, d->options.config->report_count);
     *out = h;
     bool good = in != NULL && choose_decode(d, rq, h, e);
-    options.heeds_directives = good && decode_heeds_directives(&h->decode);
-    if (!good)
+    if (good) {
+        options.heeds_directives = decode_heeds_directives(&h->decode);
+        options.last_line = source_last_line(&h->decode, rq->takes_last_line);
+    } else {
         input_close(in);
+    }
     good = good && source_open(&h->source, rq->path, st, &options, e) &&
            (h->source.is_empty || rq->insists ||
             judge_source(&h->source, &h->decode, d->options.line_max, rq->takes_last_line, st, NULL, e));

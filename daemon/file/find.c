@@ -152,6 +152,22 @@ static bool is_rotated(const struct follow *fo, const struct listing *l, const c
     return is;
 }
 
+/* A pattern that matches nothing is most likely misspelt: say so, as file_away does of a path. */
+static void tell_unmatched(const struct follow_source *of)
+{
+    char source[LOG_QUOTE_BYTES], path[LOG_QUOTE_BYTES];
+    struct slice captures[PATTERN_CAPTURES_MAX];
+    for (size_t i = 0; i < of->config->path_count; i++) {
+        const struct pattern *p = of->config->paths[i];
+        bool is_matched = p->plain != NULL; /* it is no pattern */
+        for (size_t n = 0; n < of->listing.file_count && !is_matched; n++)
+            is_matched = pattern_match(p, slice_text(of->listing.files[n]), captures);
+        if (!is_matched)
+            log_warn("no_file_matches", "source=%s path=%s next=\"waiting for one\"",
+                     log_quote(of->config->name, source), log_quote(p->text, path));
+    }
+}
+
 static void take_files(struct follow *fo, struct follow_source *of, const struct listing *l)
 {
     for (size_t i = 0; i < l->file_count; i++) {
@@ -205,6 +221,8 @@ static bool list_source(struct follow *fo, struct follow_source *of, struct err 
                     log_quote(of->listing.unread, quoted));
     of->stamp = stamp_of(fo, &of->listing);
     of->listed_ms = now_ms;
+    if (!of->has_begun)
+        tell_unmatched(of);
     take_files(fo, of, &of->listing);
     return true;
 }

@@ -96,7 +96,8 @@ static size_t put_range(struct follow *fo, const struct range *r, struct followe
 {
     if (fo->feed.open.range_count == 0)
         feed_begin(&fo->feed, follow_now_ms(fo));
-    size_t index = feed_add_range(&fo->feed, r);
+    bool is_configured = of != NULL && of->handed == NULL;
+    size_t index = feed_add_range(&fo->feed, r, is_configured ? of->of->config : NULL);
     fo->open = xgrow(fo->open, &fo->open_capacity, index + 1, sizeof(struct followed *));
     fo->open[index] = of;
     return index;
@@ -172,7 +173,7 @@ static void count_block(struct follow *fo, struct followed *f, int64_t at_ms)
     lane_block(&fo->feed.lane, f->of->chain, &fo->block, fo->feed.shared->line_max);
     struct books *books = &fo->feed.open.books[f->index];
     int64_t before = books->entries[BOOK_CONSUMED];
-    shard_take_books(shard, books);
+    feed_take_books(&fo->feed);
     f->consumed += books->entries[BOOK_CONSUMED] - before;
     if (f->handed != NULL) {
         f->handed->consumed = f->consumed;

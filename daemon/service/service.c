@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define REJECTED_MIN 10 /* lines, all of them rejected, before a warning is logged */
-
 static struct query_limits query_limits_of(const struct config *c)
 {
     return (struct query_limits){(uint64_t)c->query.rows_max,
@@ -41,6 +39,8 @@ void service_init(struct service *sv, const struct service_options *options)
                                                       .report_count = c->report_count,
                                                       .lag_max = c->http.lag_max});
     rejects_init(&sv->rejects, options->clock, (size_t)c->limits.line_max);
+    for (size_t i = 0; i < c->source_count; i++)
+        rejects_add_source(&sv->rejects, c->sources[i].name);
 }
 
 void service_fini(struct service *sv)
@@ -200,19 +200,18 @@ static bool reload(struct service *sv, struct text *said, bool *is_taken)
     return reload_data(sv, said);
 }
 
-/* Warn once if all lines are rejected: most likely the decoding is wrong, while all else looks well. */
+/* Warn of sources of which all is rejected: most likely their decoding is wrong, while all else looks well.
+ */
 static void tell_rejected(struct service *sv)
 {
-    enum reject_reason why;
-    char quoted[LOG_QUOTE_BYTES];
-    int64_t lines = sv->said_rejected ? 0 : status_all_rejected(&sv->status, &why);
-    if (lines < REJECTED_MIN)
-        return;
-    log_warn("all_rejected",
-             "lines=%" PRId64
-             " reason=%s next=\"check sources.*.decode; set rejects.file to keep rejected lines\"",
-             lines, log_quote(reject_help(why), quoted));
-    sv->said_rejected = true;
+    struct text fields = {0};
+    while (rejects_tell(&sv->rejects, &fields)) {
+        log_limited(LOG_LEVEL_WARN, "all_rejected",
+                    "%s next=\"check sources.*.decode; set rejects.file to keep rejected lines\"",
+                    fields.ptr);
+        text_clear(&fields);
+    }
+    text_fini(&fields);
 }
 
 static bool reload_and_tell(struct service *sv)

@@ -37,7 +37,6 @@ struct service {
     struct notify notify;
     struct control control; /* `tallyd reload` asks here */
     struct server *server;  /* NULL: http.enabled is false */
-    bool said_rejected;     /* the log says that all lines are rejected */
 };
 
 /* The options of the server that the configuration sets. */

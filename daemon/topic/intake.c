@@ -81,7 +81,7 @@ static struct intake_range *range_of(struct intake *in, struct partition *p)
         return &in->open.list[p->range];
     partition_range(p, &range);
     range_set_latest(&range, &p->latest, in->feed.lane.latest_ms);
-    p->range = feed_add_range(&in->feed, &range);
+    p->range = feed_add_range(&in->feed, &range, p->topic->config);
     in->open.list = xgrow(in->open.list, &in->open.capacity, p->range + 1, sizeof *in->open.list);
     struct intake_range *r = &in->open.list[p->range];
     r->partition = p;
@@ -128,7 +128,7 @@ static void end_run(struct intake *in)
     if (r == NULL)
         return;
     lane_add(&in->feed.lane);
-    shard_take_books(in->feed.lane.shard, &in->feed.open.books[r - in->open.list]);
+    feed_take_books(&in->feed);
     if (in->current_last != NULL) {
         note_broker_time(in->shared, kafka_timestamp(in->current_last));
         advance(feed_range(in, r), r->partition, in->current_last->offset + 1, compare_hash(in->current_last),
@@ -192,6 +192,8 @@ static void take_error(struct intake *in, struct partition *p, const rd_kafka_me
                           "same partition.assignment.strategy (kafka.properties)");
         intake_fail(in, &e);
     }
+    if (p != NULL && !kafka_is_readable(m, p->topic->name, &e))
+        intake_fail(in, &e);
     if (!kafka_is_lost(m->err))
         return;
     /* The next session finds out the cause, and reports it. */

@@ -153,6 +153,8 @@ static bool take_message(struct filling *f, rd_kafka_message_t *m, struct err *e
     bool is_record = m->err == RD_KAFKA_RESP_ERR_NO_ERROR;
     if (f->next >= s->to)
         return true;
+    if (!kafka_is_readable(m, f->source->topic, e))
+        return false;
     if (!is_record && m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF)
         return !kafka_is_lost(m->err) || fail_at(f, rd_kafka_err2str(m->err), e);
     if (!is_record && m->offset < s->to)

@@ -513,6 +513,12 @@ bool decode_heeds_directives(const struct decode *d)
     return d->step_count == 1 && d->steps[0].kind == STEP_W3C;
 }
 
+bool decode_ends_with_agent(const struct decode *d)
+{
+    const struct decode_step *s = &d->steps[0];
+    return d->step_count == 1 && s->kind == STEP_LINE && !s->is_compiled && s->format != CLF_COMMON;
+}
+
 static bool is_preset(const struct decode *d, size_t i)
 {
     return d->preset != NULL && i + 1 == d->step_count;

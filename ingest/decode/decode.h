@@ -207,6 +207,9 @@ bool decode_provides(const struct decode *d, enum field f);
 bool decode_is_open(const struct decode *d);
 /* Do lines of a file depend on the last #Fields: before them (w3c.h)? */
 bool decode_heeds_directives(const struct decode *d);
+/* Does the third quoted text of a line end the line? So does the agent in combined. Lines of auto are mostly
+ * combined. */
+bool decode_ends_with_agent(const struct decode *d);
 /* Does `fields` say where this field comes from? */
 bool decode_has_origin(const struct decode *d, enum field f);
 /* The known own field of this name, for the last step to fill; FIELD_MAX: there is none, or `fields` says

@@ -28,6 +28,7 @@
 #define READER_BLOCK_BYTES ((size_t)256 << 10)
 #define READER_TAIL_BYTES  4096
 
+/* LAST_LINE_COMPLETE is for lines that end with the agent: in other formats half a line may look like one. */
 enum last_line { LAST_LINE_LEAVE, LAST_LINE_COMPLETE, LAST_LINE_TAKE };
 
 enum reader_result { READER_BLOCK, READER_WAIT, READER_END, READER_FAILED };

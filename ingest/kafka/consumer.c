@@ -79,7 +79,7 @@ static bool configure_consumer(rd_kafka_conf_t *conf, const struct kafka_options
            set(conf, "partition.assignment.strategy", KAFKA_STRATEGY, e) &&
            set_number(conf, "session.timeout.ms", KAFKA_SESSION_MS, e) &&
            set_number(conf, "topic.metadata.refresh.interval.ms", KAFKA_NEW_PARTITIONS_MS, e) &&
-           set(conf, "statistics.interval.ms", "5000", e) &&
+           set(conf, "statistics.interval.ms", "5000", e) && set(conf, "check.crcs", "true", e) &&
            set_number(conf, "queued.max.messages.kbytes", o->queue_bytes / 1024, e) &&
            kafka_configure(conf, o, e) &&
            (o->fetch_bytes == 0 || set_number(conf, "fetch.message.max.bytes", o->fetch_bytes, e)) &&
@@ -308,6 +308,17 @@ bool kafka_is_lost(rd_kafka_resp_err_t error)
     default:
         return false;
     }
+}
+
+bool kafka_is_readable(const rd_kafka_message_t *m, const char *topic, struct err *e)
+{
+    if (m->err != RD_KAFKA_RESP_ERR__BAD_MSG && m->err != RD_KAFKA_RESP_ERR__BAD_COMPRESSION &&
+        m->err != RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED)
+        return true;
+    return err_set_retryable(e, EX_UNAVAILABLE,
+                             "topic %s, partition %d: the records from offset %lld on cannot be read (%s): "
+                             "mend the broker's log, or delete these records and use --accept",
+                             topic, m->partition, (long long)m->offset, rd_kafka_message_errstr(m));
 }
 
 void kafka_serve(struct kafka *k)

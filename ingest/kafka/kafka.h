@@ -145,6 +145,9 @@ int32_t kafka_broker(const rd_kafka_message_t *m);
 int64_t kafka_troubles(const struct kafka *k);
 /* Does this error mean that the consumer cannot go on with the partition as it is? */
 bool kafka_is_lost(rd_kafka_resp_err_t error);
+/* False: the message is an error that says that the records from its offset on came, but cannot be read.
+ * librdkafka passes over them, so later messages must not be counted. */
+bool kafka_is_readable(const rd_kafka_message_t *m, const char *topic, struct err *e) MUST_CHECK;
 
 /* Serves events of the connection (errors, commits, statistics); call it several times a second. */
 void kafka_serve(struct kafka *k);

@@ -165,7 +165,7 @@ class Alerts(DaemonCase):
         self.append("access.log", b"what is this\n" * 50)
         self.lines += 50
         self.wait_for_consumed(self.lines)
-        self.assertRegex(self.wait_until("TallydRejects", "firing"), "of the records cannot be read by tallyd at 127.0.0.1")
+        self.assertRegex(self.wait_until("TallydRejects", "firing"), "of the records of source [a-z]+ cannot be read by tallyd at 127.0.0.1")
         self.wait_until_calm("TallydDown")
         self.stop()
         self.assertRegex(self.wait_until("TallydDown", "firing"), "does not answer")

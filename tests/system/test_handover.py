@@ -7,6 +7,7 @@ The judge is a recount by Python. TALLYD_SEED repeats a run.
 
 import collections
 import gzip
+import itertools
 import os
 import signal
 import socket
@@ -22,6 +23,9 @@ from harness import (EX_CONFIG, EX_DATAERR, EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_U
 PAGES = 500
 SPAN = ("2026-01-05", "2026-01-06")
 CONFIG = b"sources: {web: {path: live.log}}\nreports: {pages: {by: [path]}, hosts: {by: [host]}}\n"
+# By how it is decoded: a line, and the bytes after which six quotes look like the end of a line of combined.
+LINES_WITH_QUOTES = {"logfmt": (b'ts="2026-01-05T10:00:00Z" level="info" msg="x" duration=5\n', 46),
+                     "json": (b'{"time":"2026-01-05T10:00:00Z","status":"200"}\n', 39)}
 
 
 class Handover(DaemonCase):
@@ -72,6 +76,19 @@ class Handover(DaemonCase):
         os.rename(self.path("a.log"), self.path("moved.log"))
         self.assertIn("was counted before as", self.imported("moved.log"))
         self.check("moved.log", "b.log.gz")
+
+    def test_half_line_that_ends_like_a_combined_one_is_left(self):
+        """By the daemon, and by an import into a store that nobody else writes."""
+        self.check()
+        for store, decode in itertools.product(("tallyd.db", "alone.db"), LINES_WITH_QUOTES):
+            with self.subTest(store=store, decode=decode):
+                (line, cut), name = LINES_WITH_QUOTES[decode], f"{decode}.{store}.log"
+                arguments = ["import", "--store", f"sqlite:{store}", "--decode", decode, self.write(name, line + line[:cut])]
+                before = self.booked(store) if os.path.exists(self.path(store)) else (0, 0)
+                self.assertIn(f"{cut} bytes of an unfinished last line are left", self.tallyd(*arguments))
+                self.append(name, line[cut:])
+                self.tallyd(*arguments)
+                self.assertEqual(tuple(count + 2 for count in before), self.booked(store))
 
     def test_what_is_refused_counts_nothing(self):
         self.write("bad.log", b"garbage\n" * 3)

@@ -9,7 +9,7 @@ import sqlite3
 import time
 
 from harness import TIMEOUT_S
-from kafkacase import LINE, KafkaCase, main
+from kafkacase import LINE, SPAN, KafkaCase, main
 
 BAD = b"no line at all"
 
@@ -182,6 +182,67 @@ class Hard(KafkaCase):
         self.broker.delete_records(topic, {0: 11})
         self.run_daemon()
         self.stop()
+
+    def test_a_topic_of_which_all_is_rejected_is_told_beside_a_good_one(self):
+        good, bad = self.new_topic(2), self.new_topic(2)
+        producer = self.broker.producer()
+        for i in range(200):
+            producer.send(good, i % 2, self.line(i))
+            producer.send(bad, i % 2, b'{"time":"2026-01-05T10:00:00Z","path":"/%d"}' % i)
+        for _ in range(20):
+            producer.send(good, 0, None)  # deletes a key: no line at all
+        producer.flush()
+        producer.close()
+        self.configure({good: "decode: [combined]", bad: "decode: [combined]"})
+        self.run_daemon()
+        self.wait_for_log(f'event=all_rejected source="{bad}" lines=[0-9]+ reason=.* fits="json" next=')
+        self.wait_consumed(f"kafka:{bad}", 200)
+        self.assertIn(f'tallyd_source_rejected_total{{source="{bad}"}} 200\n', self.get("/metrics"))
+        self.assertNotIn(f'all_rejected source="{good}"', self.said())
+        self.stop()
+
+    def flip(self, topic, value):
+        """Change a byte of a record on the broker's disk, as a bad disk does, or change it back."""
+        path = glob.glob(os.path.join(self.broker.home, "data", f"{topic}-0", "*.log"))[0]
+        with open(path, "r+b") as log:
+            at = log.read().index(value[1:])
+            log.seek(at - 1)
+            old = log.read(1)
+            log.seek(at - 1)
+            log.write(bytes([old[0] ^ 1]))
+
+    def test_a_corrupt_batch_is_not_passed_over(self):
+        topic = self.new_topic(1)
+        for batch in range(3):
+            producer = self.broker.producer()
+            for i in range(10):
+                producer.send(topic, 0, LINE % (i, 1, 2, 3, b"/batch/%d/%d" % (batch, i), 5))
+            producer.flush()
+            producer.close()
+        source, bad = f"kafka:{topic}", LINE % (5, 1, 2, 3, b"/batch/1/5", 5)
+        self.flip(topic, bad)
+        self.configure({topic: "decode: [combined]"}, "reports: {site: {}}\n")
+        self.run_daemon()
+        why = self.wait_for_log("event=session_ended reason=(.*)").group(1)
+        for text in topic, "partition 0", "offset 10":
+            self.assertIn(text, why)
+        self.wait_consumed(source, 10)
+        self.assertEqual({0: 10}, self.nexts(source))
+        self.flip(topic, bad)
+        self.wait_consumed(source, 30)
+        self.stop()
+        self.assertEqual(30, self.total("hits", span=SPAN))
+        # Who reads them again does not pass over them, either.
+        self.flip(topic, bad)
+        self.tallyd("verify", "-c", "tallyd.yaml", status=69)
+        self.assertIn("offset 10", self.err)
+        self.configure({topic: "decode: [combined]"}, "reports: {site: {}, pages: {by: [path]}}\n")
+        self.tallyd("backfill", "-c", "tallyd.yaml", "pages", status=69)
+        self.assertIn("offset 10", self.err)
+        self.flip(topic, bad)
+        self.tallyd("backfill", "-c", "tallyd.yaml", "pages")
+        self.assertEqual(30, self.total("hits", report="pages", span=SPAN))
+        self.verify()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from harness import EX_CONFIG, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, TIMEOUT_S, DaemonCase, command
+from harness import EX_CONFIG, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, TIMEOUT_S, DaemonCase, command, preload
 
 SPAN = ("2026-01-05", "2026-01-06")
 CONFIG = b"sources:\n  access:\n    path: access.log\nhttp:\n  listen: 127.0.0.1:0\n"
@@ -93,7 +93,34 @@ class RunTest(DaemonCase):
         self.write("tallyd.yaml", CONFIG)
         self.append("access.log", b'{"path": "/"}\n' * 20)
         self.launch("-c", "tallyd.yaml")
-        self.wait_for_log("event=all_rejected lines=[0-9]+ .*decode")
+        self.wait_for_log('event=all_rejected source="[^ ]*/access.log" lines=20 reason=.* next="check sources.*decode')
+        self.stop()
+
+    def test_a_source_of_which_all_is_rejected_is_told_beside_a_good_one(self):
+        self.write("tallyd.yaml", CONFIG.replace(b"http:", b"  api: {path: api.log, decode: logfmt}\nhttp:"))
+        self.append("access.log", lines(4000))
+        self.append("api.log", b'{"time":"2026-01-05T10:00:00Z","path":"/a"}\n' * 4000)
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_log('event=all_rejected source="[^ ]*/api.log" lines=4000 reason=.* fits="json" next=')
+        self.wait_for_consumed(8000)
+        self.assertRegex(self.get("/readyz"), "^ok\nwarning: source api: all 4000 records of a file or topic since .* are rejected: .*\n$")
+        page = self.get("/metrics")
+        for line in ('consumed_total{source="access"} 4000', 'rejected_total{source="access"} 0', 'consumed_total{source="api"} 4000',
+                     'rejected_total{source="api"} 4000'):
+            self.assertIn(f"tallyd_source_{line}\n", page)
+        self.append("api.log", b"time=2026-01-05T10:00:00Z path=/a\n")
+        self.wait_for_consumed(8001)
+        self.assertEqual("ok\n", self.get("/readyz"))
+        self.assertEqual(1, self.read("log").count(b"event=all_rejected"))
+        self.stop()
+
+    def test_a_log_whose_format_changes_is_told_after_a_minute(self):
+        self.write("tallyd.yaml", CONFIG)
+        self.append("access.log", lines(3000) + b'{"time":"2026-01-05T10:00:00Z"}\n' * 20000)  # in one delivery
+        self.launch("-c", "tallyd.yaml", env={**os.environ, "LD_PRELOAD": preload("hurry"), "HURRY": "30"})
+        self.wait_for_consumed(23000)
+        told = self.wait_for_log('event=all_rejected source="[^ ]*/access.log" lines=([0-9]+) reason=.* fits="json" next=')
+        self.assertLessEqual(int(told.group(1)), 20000)
         self.stop()
 
     def open_files(self):
@@ -205,6 +232,19 @@ class RunTest(DaemonCase):
 
     def test_a_folder_that_is_missing_at_the_start_is_waited_for(self):
         self.wait_for_missing("none/access.log")
+
+    def test_patterns_that_match_no_file_are_told_once(self):
+        self.write("tallyd.yaml", CONFIG.replace(b"access.log", b"['*.log', 'a*.log', 'none/*.log', '[x]*.log']"))
+        self.write("access.log", lines(4))
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(4)
+        time.sleep(3)  # of some looks
+        told = re.findall(rb"event=no_file_matches source=(\S+) path=(\S+) next=", self.read("log"))
+        self.assertEqual([(b'"access"', b'"none/*.log"'), (b'"access"', b'"[x]*.log"')], told)
+        os.mkdir(self.path("none"))
+        self.append("none/b.log", lines(4))
+        self.wait_for_consumed(8)
+        self.assertEqual(2, self.read("log").count(b"event=no_file_matches"))
 
     def wait_for_missing(self, log):
         self.write("tallyd.yaml", CONFIG.replace(b"access.log", log.encode()))

@@ -57,7 +57,7 @@ static void begin_batch(struct world *w, int64_t now_ms)
 {
     const struct range range = {.source = "file:1", .from = now_ms, .to = now_ms + 1};
     feed_begin(&w->feed, now_ms);
-    assert_int_equal(feed_add_range(&w->feed, &range), 0);
+    assert_int_equal(feed_add_range(&w->feed, &range, NULL), 0);
 }
 
 static void test_a_batch_is_sealed_when_it_is_over(void **state)

@@ -395,6 +395,50 @@ static void test_rejects_file_names_every_rejected_line(void **state)
     pipeline_free(p);
 }
 
+/* What the file at the path holds. */
+static void check_text(const char *path, const char *want)
+{
+    struct text got = {0};
+    scratch_read(path, &got);
+    text_putc(&got, '\0');
+    assert_string_equal(got.ptr, want);
+    text_fini(&got);
+}
+
+/* logrotate renames a file, or deletes it, and sends no signal. */
+static void test_rotated_rejects_file_is_opened_again(void **state)
+{
+    struct stage *s = *state;
+    struct err e = {0};
+    struct rejects_file rejects;
+    char path[128], rotated[128], elsewhere[128];
+    snprintf(path, sizeof path, "%s", scratch_path(&s->scratch, "rejects"));
+    snprintf(rotated, sizeof rotated, "%s", scratch_path(&s->scratch, "rejects.1"));
+    snprintf(elsewhere, sizeof elsewhere, "%s", scratch_path(&s->scratch, "elsewhere"));
+    assert_true(rejects_file_open(&rejects, path, &e));
+    assert_true(rejects_file_append(&rejects, slice_text("a\n"), &e));
+    assert_int_equal(rename(path, rotated), 0);
+    assert_true(rejects_file_append(&rejects, slice_text("b\n"), &e));
+    check_text(rotated, "a\n");
+    check_text(path, "b\n");
+    scratch_write(elsewhere, slice_text("c\n")); /* as logrotate's `create` does, and an editor */
+    assert_int_equal(rename(elsewhere, path), 0);
+    assert_true(rejects_file_append(&rejects, slice_text("d\n"), &e));
+    check_text(path, "c\nd\n");
+    /* No file can be made there: nothing is lost, and a later call goes on. */
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("missing/file", path), 0);
+    for (int i = 0; i < 2; i++) {
+        e = (struct err){0};
+        assert_false(rejects_file_append(&rejects, slice_text("e\n"), &e));
+        assert_true(e.retryable);
+    }
+    assert_int_equal(unlink(path), 0);
+    assert_true(rejects_file_append(&rejects, slice_text("e\n"), &e));
+    check_text(path, "e\n");
+    rejects_file_close(&rejects);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -410,6 +454,7 @@ int main(void)
         TEST(test_store_that_fails_at_the_end_is_not_asked_for_ever),
         TEST(test_stopped_run_is_completed_by_the_next),
         TEST(test_rejects_file_names_every_rejected_line),
+        TEST(test_rotated_rejects_file_is_opened_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

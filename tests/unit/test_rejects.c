@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +114,113 @@ static void test_a_message_is_named_by_its_partition(void **state)
     text_fini(&out);
 }
 
+/* ---- streaks */
+
+#define JSON "{\"time\":\"2015-05-17T10:00:00Z\",\"path\":\"/a\"}"
+
+/* Records of a log were counted: first those that were parsed. */
+static void count(struct fixture *f, size_t source, const char *label, int64_t parsed, int64_t rejected)
+{
+    struct books books;
+    books_init(&books, 0);
+    books.entries[BOOK_CONSUMED] = parsed + rejected;
+    books.entries[BOOK_PARSED] = parsed;
+    books.entries[BOOK_REJECTED + REJECT_IDENTITY] = rejected;
+    rejects_note_range(&f->rejects, &(struct rejects_range){.source = source,
+                                                            .label = label,
+                                                            .decode = &f->decode,
+                                                            .books = &books,
+                                                            .records = rejected,
+                                                            .sample = slice_text(JSON)});
+    books_fini(&books);
+}
+
+/* What is told now; "": nothing. */
+static void check_told(struct fixture *f, const char *expected)
+{
+    struct text told = {0};
+    text_puts(&told, "");
+    while (rejects_tell(&f->rejects, &told))
+        text_putc(&told, '\n');
+    assert_string_equal(told.ptr != NULL ? told.ptr : "", expected);
+    text_fini(&told);
+}
+
+static void check_warned(struct fixture *f, const char *expected)
+{
+    struct text warned = {0};
+    text_puts(&warned, "");
+    rejects_warn(&f->rejects, &warned);
+    assert_string_equal(warned.ptr != NULL ? warned.ptr : "", expected);
+    text_fini(&warned);
+}
+
+#define TOLD(label, lines)              \
+    "source=\"" label "\" lines=" lines \
+    " reason=\"expected the logname and the user after the host\" fits=\"json\"\n"
+
+static void test_a_source_of_which_all_is_rejected_is_told(void **state)
+{
+    struct fixture *f = *state;
+    rejects_add_source(&f->rejects, "good");
+    rejects_add_source(&f->rejects, "bad");
+    count(f, 0, "good.log", 5000, 1);
+    count(f, 1, "bad.log", 0, 9);
+    check_told(f, "");
+    count(f, 0, "good.log", 5000, 0);
+    count(f, 1, "bad.log", 0, 3991);
+    check_told(f, TOLD("bad.log", "4000"));
+    count(f, 1, "bad.log", 0, 4000);
+    check_told(f, ""); /* once */
+    check_warned(f, "warning: source bad: all 8000 records of a file or topic since 2015-05-17T10:00:00Z are "
+                    "rejected: expected the logname and the user after the host; the log names it "
+                    "(all_rejected)\n");
+    count(f, 1, "bad.log", 1, 0);
+    check_warned(f, "");
+}
+
+/* Lines of a stack trace among good ones are nothing to warn of. */
+static void test_a_log_whose_format_changes_is_told_each_time(void **state)
+{
+    struct fixture *f = *state;
+    rejects_add_source(&f->rejects, "logs");
+    count(f, 0, "a.log", 100, 0);
+    count(f, 0, "b.log", 100, 0);
+    for (int round = 0; round < 2; round++) {
+        count(f, 0, "a.log", 0, 30);
+        clock_pass(&f->clock, REJECTS_STREAK_MS - 1);
+        check_told(f, "");
+        count(f, 0, "a.log", 100, 20); /* the format changes within a delivery */
+        count(f, 0, "b.log", 100, 0);
+        clock_pass(&f->clock, REJECTS_STREAK_MS - 1);
+        check_told(f, "");
+        clock_pass(&f->clock, 1);
+        check_told(f, TOLD("a.log", "20"));
+        count(f, 0, "a.log", 100, 0);
+    }
+}
+
+static void test_a_streak_without_news_makes_room(void **state)
+{
+    struct fixture *f = *state;
+    char label[32];
+    rejects_add_source(&f->rejects, "logs");
+    count(f, 0, "good.log", 1, 0);
+    for (int i = 0; i <= REJECTS_STREAKS_MAX; i++) {
+        snprintf(label, sizeof label, "%d.log", i);
+        count(f, 0, label, 0, 10);
+        clock_pass(&f->clock, 1);
+    }
+    count(f, 0, "0.log", 0, 10); /* it was forgotten, so 1.log is now */
+    clock_pass(&f->clock, REJECTS_STREAK_MS);
+    struct text told = {0};
+    int lines = 0;
+    for (; rejects_tell(&f->rejects, &told); lines++)
+        assert_null(strstr(told.ptr, "\"1.log\""));
+    assert_int_equal(lines, REJECTS_STREAKS_MAX);
+    text_fini(&told);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +229,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_the_newest_samples_stay, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_long_line_is_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_message_is_named_by_its_partition, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_source_of_which_all_is_rejected_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_log_whose_format_changes_is_told_each_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_streak_without_news_makes_room, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

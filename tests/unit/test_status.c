@@ -17,6 +17,7 @@ struct fixture {
     struct report reports[REPORTS];
     struct books books; /* to note */
     struct status status;
+    struct rejects rejects;
 };
 
 static int setup(void **state)
@@ -34,6 +35,7 @@ static int setup(void **state)
                                                      .source = "kafka",
                                                      .reports = f->reports,
                                                      .report_count = REPORTS});
+    rejects_init(&f->rejects, &f->clock, 65536);
     *state = f;
     return 0;
 }
@@ -44,6 +46,7 @@ static int teardown(void **state)
     for (size_t i = 0; i < REPORTS; i++)
         report_fini(&f->reports[i]);
     status_fini(&f->status);
+    rejects_fini(&f->rejects);
     books_fini(&f->books);
     free(f);
     return 0;
@@ -51,7 +54,7 @@ static int teardown(void **state)
 
 static void check(struct fixture *f, api_fn *ask, unsigned code, const char *body)
 {
-    struct api api = {.status = &f->status};
+    struct api api = {.status = &f->status, .rejects = &f->rejects};
     struct reply rp = {0};
     ask(&api, NULL, 0, &rp);
     if (rp.code != code || strstr(rp.body.ptr, body) == NULL)
@@ -71,7 +74,7 @@ static void check_metric(struct fixture *f, const char *line)
 static void check_no_metric(struct fixture *f, const char *part)
 {
     struct text page = {0};
-    metrics_write(&f->status, &page);
+    metrics_write(&f->status, &f->rejects, &page);
     assert_null(strstr(page.ptr, part));
     text_fini(&page);
 }
@@ -96,7 +99,19 @@ static void test_metrics_show_every_figure(void **state)
     int second = status_add_partition(&f->status, "plain", 17);
     status_note_partition(&f->status, first, 5, 9);
     status_note_partition(&f->status, second, 100, -1);
+    struct books books;
+    books_init(&books, 0);
+    books.entries[BOOK_CONSUMED] = 9;
+    books.entries[BOOK_PARSED] = 2;
+    books.entries[BOOK_REJECTED + REJECT_TIME] = 7;
+    rejects_add_source(&f->rejects, "access");
+    rejects_add_source(&f->rejects, "\"odd\"");
+    rejects_note_range(&f->rejects, &(struct rejects_range){.source = 1, .label = "a.log", .books = &books});
+    books_fini(&books);
     static const char *const lines[] = {
+        "tallyd_source_consumed_total{source=\"access\"} 0",
+        "tallyd_source_consumed_total{source=\"\\\"odd\\\"\"} 9",
+        "tallyd_source_rejected_total{source=\"\\\"odd\\\"\"} 7",
         "tallyd_build_info{version=\"" TALLYD_VERSION "\"} 1",
         "tallyd_start_time_seconds 1431856800.000",
         "tallyd_ready 1",
@@ -260,24 +275,6 @@ static int rate_of(struct status *s)
     return rate;
 }
 
-static void test_status_knows_that_nothing_is_understood(void **state)
-{
-    struct fixture *f = *state;
-    enum reject_reason most;
-    struct status_figures figures = {.state = STATUS_COUNTING, .books = &f->books};
-    assert_int_equal(status_all_rejected(&f->status, &most), 0);
-    f->books.entries[BOOK_CONSUMED] = 5;
-    f->books.entries[BOOK_REJECTED + REJECT_EMPTY] = 2;
-    f->books.entries[BOOK_REJECTED + REJECT_TIME] = 3;
-    status_note(&f->status, &figures);
-    assert_int_equal(status_all_rejected(&f->status, &most), 5);
-    assert_int_equal(most, REJECT_TIME);
-    f->books.entries[BOOK_CONSUMED]++;
-    f->books.entries[BOOK_PARSED]++;
-    status_note(&f->status, &figures);
-    assert_int_equal(status_all_rejected(&f->status, &most), 0);
-}
-
 static void test_status_rate_follows_the_source(void **state)
 {
     struct clock clock = clock_fake(0);
@@ -312,7 +309,6 @@ int main(void)
         STATUS_TEST(test_metrics_show_batches),
         STATUS_TEST(test_ready_says_what_is_missing),
         STATUS_TEST(test_ready_warns_of_jobs_behind),
-        STATUS_TEST(test_status_knows_that_nothing_is_understood),
         cmocka_unit_test(test_status_takes_so_many_partitions),
         cmocka_unit_test(test_status_rate_follows_the_source),
     };
