@@ -239,6 +239,10 @@ static const struct bad_config bad_files[] = {
     {"reports: {r: {where: [path>5]}}", "f.yaml:1:23: reports.r.where: found \"5\" after >, but path is a "
                                         "text: expected status, bytes, value or a "
                                         "number of your own before >, or = and a text after it\n"},
+    {"reports: {r: {where: [status=5xx, path==/x]}}",
+     "f.yaml:1:23: reports.r.where: found \"5xx\" after =, expected digits, with * for any, or - for absent "
+     "(did you mean \"5*\"?)\n"
+     "f.yaml:1:35: reports.r.where: found ==, expected = and a text, in which * stands for any part\n"},
     {"sources: {a: {decode: [\"json:message\"]}}", "f.yaml:1:24: sources.a.decode: found \"json:message\", "
                                                    "expected json:/POINTER, whose pointer begins with /: "
                                                    "json:/message\n"},
