@@ -329,9 +329,12 @@ class Refused(BackfillCase):
         self.refuse(EX_DATAERR, "is shorter than", "pages", "a.log")
 
     def test_reports_that_are_not_there(self):
-        self.refuse(EX_CONFIG, "found no report", "nothing")
+        self.refuse(EX_CONFIG, 'unknown report "page" (did you mean "pages"?): there are', "page")
         self.refuse(EX_USAGE, "which REPORT?")
-        self.refuse(EX_NOINPUT, "has no generation 1", "--dry-run", "pages")
+        before = self.dump()
+        said = self.tallied("backfill", "--dry-run", "pages")
+        self.assertIn("pages~1 has counted nothing yet: what was counted into this store would be counted whole", said)
+        self.assertEqual(before, self.dump())
         self.refuse(EX_NOINPUT, "there is no store", "--dry-run", "pages", store="none.db")
 
 
