@@ -1,5 +1,6 @@
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/top/client.h"
@@ -8,6 +9,7 @@
 #include "web/server.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -148,6 +150,38 @@ static bool make_query(struct query *q, const struct arguments *args, const stru
     return true;
 }
 
+/* A report's books, of all its sources. */
+struct judged {
+    const char *report;
+    int64_t counted, filtered;
+};
+
+static bool add_judged(void *context, const char *source, const char *partition, const char *report,
+                       const char *entry, int64_t value)
+{
+    struct judged *j = context;
+    (void)source;
+    (void)partition;
+    if (strcmp(report, j->report) == 0 && strcmp(entry, "counted") == 0)
+        j->counted += value;
+    if (strcmp(report, j->report) == 0 && strcmp(entry, "filtered") == 0)
+        j->filtered += value;
+    return true;
+}
+
+/* Say of a report without counts whether it had any events to count. */
+static void note_none(struct store *st, size_t report)
+{
+    struct judged j = {.report = st->reports[report].name};
+    char filtered[UNITS_NUMBER_BYTES];
+    struct err e;
+    if (store_books(st, add_judged, &j, &e) && j.counted == 0 && j.filtered > 0)
+        fprintf(stderr, "note: %s has no counts: its `where` left out all events so far, %s\n", j.report,
+                units_number(j.filtered, filtered));
+    else
+        fprintf(stderr, "note: %s has no counts yet\n", j.report);
+}
+
 /* Say when there are counts: whoever imported an old log has none in the default range. */
 static void note_empty(struct store *st, const struct query *q)
 {
@@ -159,7 +193,7 @@ static void note_empty(struct store *st, const struct query *q)
     if (!store_newest(st, (size_t)report, CIVIL_END_MS, &newest, &e))
         fprintf(stderr, "note: nothing was counted in this range%s\n", usual);
     else if (newest.start_ms < 0)
-        fprintf(stderr, "note: %.*s has no counts yet\n", SLICE_ARGS(q->report));
+        note_none(st, (size_t)report);
     else
         fprintf(stderr,
                 "note: nothing was counted in this range%s. The newest counts are of the %s %s: give --from "

@@ -352,6 +352,14 @@ class Troubles(Case):
                 self.tallyd("query", "pages", *arguments)
                 self.assertEqual(is_noted, "nothing was counted in this range" in self.err)
 
+    def test_report_without_counts_says_why(self):
+        self.write("c.yaml", b"reports: {none: {where: [status=999]}, all: {}}\n")
+        self.tallyd("import", "-c", "c.yaml", self.write("none.log", b"nonsense\n"), "--force")
+        for said in "none has no counts yet", "none has no counts: its `where` left out all events so far, 2,000":
+            self.tallyd("query", "none")
+            self.assertIn(said, self.err)
+            self.tallyd("import", "-c", "c.yaml", "a.log")
+
     def test_missing_file_does_not_keep_others_from_being_counted(self):
         self.tallyd("import", "missing.log", "a.log", status=EX_NOINPUT)
         self.assertEqual(2000, self.total())
