@@ -209,10 +209,10 @@ static bool has_star(const struct query *q)
     return has;
 }
 
-/* Explain zeros in a table, which may surprise an operator; scripts compare the other formats. */
-static void print_notes(struct store *st, const struct query *q, const struct query_stats *stats)
+/* Explain a table of zeros, which may surprise an operator, before it is printed; scripts compare the other
+ * formats. */
+static void explain_zeros(struct store *st, const struct query *q, const struct query_stats *stats)
 {
-    struct text note = {0};
     if (q->format != QUERY_TABLE)
         return;
     if (!stats->every_series && stats->series_matched == 0)
@@ -220,8 +220,13 @@ static void print_notes(struct store *st, const struct query *q, const struct qu
                 has_star(q) ? ": --filter takes whole texts, --where takes patterns" : "");
     else if (stats->total.rows == 0)
         note_empty(st, q);
+}
+
+static void print_note(const struct query *q, const struct query_stats *stats)
+{
+    struct text note = {0};
     query_note(q, stats, &note);
-    if (note.len > 0)
+    if (q->format == QUERY_TABLE && note.len > 0)
         fputs(note.ptr, stderr);
     text_fini(&note);
 }
@@ -236,9 +241,11 @@ static bool answer(const struct query *q, const struct config *c, bool explain, 
     bool good = query_run(st, q, &out, &stats, e);
     if (good && isatty(STDOUT_FILENO))
         options_show_lines(&out);
+    if (good)
+        explain_zeros(st, q, &stats);
     good = good && options_print(&out, e);
     if (good)
-        print_notes(st, q, &stats);
+        print_note(q, &stats);
     if (good && explain) {
         query_explain(q, &stats, &plan);
         fputs(plan.ptr, stderr);

@@ -351,6 +351,10 @@ class Troubles(Case):
             with self.subTest(arguments):
                 self.tallyd("query", "pages", *arguments)
                 self.assertEqual(is_noted, "nothing was counted in this range" in self.err)
+        told = self.path("told")
+        with open(told, "wb") as both:
+            subprocess.run([*command(), "query", "pages", "--step", "minute"], cwd=self.dir, stdout=both, stderr=both, check=True)
+        self.assertTrue(self.read("told").startswith(b"note: nothing was counted in this range"), self.read("told"))
 
     def test_report_without_counts_says_why(self):
         self.write("c.yaml", b"reports: {none: {where: [status=999]}, all: {}}\n")
