@@ -309,7 +309,7 @@ class Troubles(Case):
         self.assertEqual((2001 + 3 + 6, 1 + 1), self.booked())
 
     def test_what_a_store_does_not_take_is_noted(self):
-        for name, text in (("sources.access.raw", b"sources: {access: {path: a.log, raw: all}}"),
+        for name, text in (("sources.access.raw", b"sources: {access: {path: /a.log, raw: all}}"),
                            ("reports.site.layout", b"reports: {site: {layout: minute}}")):
             for store, is_noted in ((b"sqlite:a.db", True), (b"mongodb://127.0.0.1:1/a", False)):
                 with self.subTest(text, store=store):
@@ -317,6 +317,32 @@ class Troubles(Case):
                     self.assertEqual(is_noted, "note: " in self.tallyd("check", "-c", "a.yaml"))
                     self.assertEqual(is_noted, f"({name})" in self.tallyd("check", "-c", "a.yaml", "--print"))
             self.tallyd("import", "-c", "a.yaml", "--store", "sqlite:b.db", "a.log", status=EX_CONFIG)
+
+    def test_paths_that_the_next_command_stumbles_over_are_noted(self):
+        os.mkdir(self.path("old"))
+        self.write("file", b"")
+        here = self.dir
+        for text, note in ((f"sources: {{a: {{path: {here}/x.log, olddir: {here}/old}}}}", None),
+                           (f"sources: {{a: {{path: '{here}/*.log', olddir: no}}}}", None),  # each has a folder of its own
+                           (f"sources: {{a: {{path: {here}/x.log, olddir: old}}}}", None),
+                           (f"sources: {{a: {{path: {here}/x.log, olddir: no}}}}", "sources.a.olddir: there is no such folder"),
+                           (f"sources: {{a: {{path: {here}/x.log, olddir: file}}}}", "sources.a.olddir: there is no such folder"),
+                           (f"sources: {{a: {{path: {here}/old}}}}", "sources.a.path is a folder"),
+                           (f"sources: {{a: {{path: [/a.log, {here}/old]}}}}", "sources.a.path.1 is a folder"),
+                           ("sources: {a: {path: ~/x.log}}", "sources.a.path begins with ~"),
+                           ("sources: {a: {path: $HOME/*.log}}", "sources.a.path begins with ~ or $"),
+                           ("sources: {a: {path: 'file:///x.log'}}", "sources.a.path begins with file:"),
+                           ("sources: {a: {path: x.log}}", "sources.a.path is relative"),
+                           (f"store: {{url: 'sqlite:{here}/old/t.db'}}", None),
+                           ("store: {url: 'sqlite:none/t.db'}", "store.url: there is no folder for its file"),
+                           (f"store: {{url: 'sqlite:{here}/file/t.db'}}", "store.url: there is no folder for its file"),
+                           ("rejects: {file: none/r.log}", "rejects.file: there is no folder for it")):
+            with self.subTest(text):
+                self.write("a.yaml", text.encode())
+                said = self.tallyd("check", "-c", "a.yaml")
+                self.assertEqual(0 if note is None else 1, said.count("note: "), said)
+                self.assertIn("" if note is None else f"note: {note}", said)
+        self.assertIn("# note: rejects.file", self.tallyd("check", "-c", "a.yaml", "--print"))
 
     def test_address_of_a_database_that_is_wrong(self):
         for address, said in (("u:sec@ret@127.0.0.1:1/a", "%40"), ("u:sec:ret@127.0.0.1:1/a", "%3A"),
