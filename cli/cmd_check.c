@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 
 static const char usage[] =
-    "usage: tallyd check [-c FILE] [--print [--secrets]]\n"
+    "usage: tallyd check [FILE] [--print [--secrets]]\n"
     "\n"
-    "Checks a configuration. It prints every problem with its file, line and column; the exit status is\n"
-    "then 78.\n"
+    "Checks a configuration, without FILE the built-in one. It prints every problem with its file, line and\n"
+    "column; the exit status is then 78.\n"
     "\n"
-    "  -c, --config FILE  the configuration; without it, the built-in one\n"
+    "  -c, --config FILE  the same as FILE\n"
     "      --print        show what is in effect, with all defaults, as YAML, and how much memory its "
     "limits\n"
     "                     allow `run`; passwords and tokens in it are hidden\n"
@@ -243,10 +243,10 @@ int cmd_check(int argc, char **argv)
     int code = options_parse(&command, &argc, &argv);
     if (code != 0)
         return code == OPTIONS_DONE ? EX_OK : code;
-    if (argc > 0)
-        return options_bad_usage("check", "it takes options only: the file is --config");
+    if (argc > (file == NULL ? 1 : 0))
+        return options_bad_usage("check", "it takes one FILE");
     if (!document)
-        return check(file, print, secrets);
+        return check(argc > 0 ? argv[0] : file, print, secrets);
     config_document(&out);
     return finish(&out);
 }

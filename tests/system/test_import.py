@@ -228,18 +228,29 @@ class Troubles(Case):
                 (EX_USAGE, ["--nonsense"]), (EX_USAGE, ["nonsense"]), (EX_USAGE, []), (EX_USAGE, ["import"]),
                 (EX_USAGE, ["import", "--nonsense", "a.log"]), (EX_USAGE, ["import", "-j", "none", "a.log"]),
                 (EX_USAGE, ["import", "--store", "nonsense:a", "a.log"]), (EX_USAGE, ["query", "nonsense"]),
-                (EX_USAGE, ["query"]), (EX_USAGE, ["verify"]), (EX_USAGE, ["check", "a.log"]),
+                (EX_USAGE, ["query"]), (EX_USAGE, ["verify"]), (EX_USAGE, ["check", "bad.yaml", "a.log"]),
                 (EX_NOINPUT, ["import", "missing.log"]), (EX_NOINPUT, ["import", "."]),
                 (EX_NOINPUT, ["import", "-c", "missing.yaml", "a.log"]),
                 (EX_NOINPUT, ["query", "site", "--store", "sqlite:missing.db"]),
                 (EX_CANTCREAT, ["import", "--store", "sqlite:missing/a.db", "a.log"]),
                 (EX_CANTCREAT, ["import", "--rejects", "missing/rejects", "a.log"]),
                 (EX_CONFIG, ["import", "-c", "bad.yaml", "a.log"]), (EX_CONFIG, ["check", "-c", "bad.yaml"]),
-                (0, ["--help"]), (0, ["import", "--help"]), (0, ["--version"]), (0, ["check"])):
+                (EX_CONFIG, ["check", "bad.yaml"]), (EX_USAGE, ["check", "-c", "bad.yaml", "bad.yaml"]), (EX_USAGE, ["help", "nonsense"]),
+                (EX_USAGE, ["-c", "bad.yaml"]),
+                (0, ["--help"]), (0, ["import", "--help"]), (0, ["--version"]), (0, ["check"]), (0, ["help"])):
             with self.subTest(arguments):
                 self.tallyd("import", "-q", "a.log")
                 self.tallyd(*arguments, status=status)
                 self.assertTrue(status == 0 or self.err.strip(), "nothing was said")
+
+    def test_help_of_a_command(self):
+        self.assertEqual(self.tallyd("query", "--help"), self.tallyd("help", "query"))
+        self.tallyd("help", "qurey", status=EX_USAGE)
+        self.assertIn('did you mean "query"?', self.err)
+
+    def test_option_before_its_command(self):
+        self.tallyd("--config", "a.yaml", "check", status=EX_USAGE)
+        self.assertIn("expected options behind the command: `tallyd check --config …`", self.err)
 
     def test_store_that_this_user_may_not_read_is_named(self):
         """And is not taken for one that is missing: neither the file, nor its log, nor what is in a closed folder."""
