@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 
+#include "base/suggest.h"
 #include "cli/options.h"
 #include "config/network.h"
 #include "daemon/budget.h"
@@ -82,6 +83,30 @@ static void note_totals(const struct config *c, const char *prefix, struct text 
                             "sample; last(value) keeps it\n",
                             prefix, r->name, r->measures[m].name, r->measures[m].expression,
                             c->sources[s].name);
+        }
+    }
+}
+
+/* Warn, but do not refuse: in JSON and the like a field may have any name, also one that is like another. */
+static void note_own_fields(const struct config *c, const char *prefix, struct text *out)
+{
+    const char *known[FIELD_MAX + 1] = {NULL};
+    uint64_t declared = ((uint64_t)1 << FIELD_COUNT) - 1;
+    size_t count = 0;
+    for (size_t i = 0; i < c->source_count; i++)
+        declared |= decode_fields(&c->sources[i].decode);
+    for (int f = 0; f < field_count(); f++) {
+        if ((declared >> f & 1) != 0)
+            known[count++] = field_name((enum field)f);
+    }
+    for (int f = FIELD_COUNT; f < field_count(); f++) {
+        const char *name = field_name((enum field)f), *nearest = suggest_slip(slice_text(name), known);
+        if ((declared >> f & 1) != 0 || derive_has(&c->derive, (enum field)f) || nearest == NULL)
+            continue;
+        for (size_t i = 0; i < c->report_count; i++) {
+            if (report_uses(&c->reports[i], (enum field)f))
+                text_printf(out, "%snote: reports.%s: %s is a field of your own; did you mean %s?\n", prefix,
+                            c->reports[i].name, name, nearest);
         }
     }
 }
@@ -200,6 +225,7 @@ static void note_all(const struct config *c, const char *prefix, struct text *ou
     note_files(c, prefix, out);
     note_network(c, prefix, out);
     note_totals(c, prefix, out);
+    note_own_fields(c, prefix, out);
     derive_print(&c->derive, prefix, out);
     note_registry(c, prefix, out);
 }

@@ -355,6 +355,19 @@ class Troubles(Case):
                 self.assertIn("" if note is None else f"note: {note}", said)
         self.assertIn("# note: rejects.file", self.tallyd("check", "-c", "a.yaml", "--print"))
 
+    def test_own_field_that_is_like_another_is_noted(self):
+        for source, report, notes in (
+                ("decode: json", "{by: [paht]}", ["paht is a field of your own; did you mean path?"]),
+                ("decode: logfmt", "{where: [methd=GET]}", ["methd is a field of your own; did you mean method?"]),
+                ("decode: json, fields: {duration: /d}", "{measures: {n: count, d: histogram(duratoin)}}",
+                 ["duratoin is a field of your own; did you mean duration?"]),
+                ("decode: json, fields: {hosts: /h, paht: /p}", "{by: [hosts, paht]}", []),
+                ("decode: json", "{by: [path, userid, tenant, host_net, 'query:paths'], measures: {n: sum(latency)}}", [])):
+            with self.subTest(report):
+                self.write("a.yaml", f"sources: {{a: {{path: /a.log, {source}}}}}\nreports: {{r: {report}, all: {{}}}}\n".encode())
+                said = [line for line in self.tallyd("check", "a.yaml").splitlines() if "note: " in line]
+                self.assertEqual([f"note: reports.r: {note}" for note in notes], said)
+
     def test_address_of_a_database_that_is_wrong(self):
         for address, said in (("u:sec@ret@127.0.0.1:1/a", "%40"), ("u:sec:ret@127.0.0.1:1/a", "%3A"),
                               ("u:secret@127.0.0.1:1/a?tsl=true", '"tsl"')):
