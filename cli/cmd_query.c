@@ -76,6 +76,20 @@ static void add_parameter(struct arguments *args, const char *name, const char *
     args->parameter_count++;
 }
 
+/* Refuse no report, or several. An address with its port is meant as a daemon's. */
+static int refuse_operands(int count, char **operands)
+{
+    struct err e;
+    if (count == 0)
+        err_set(&e, EX_USAGE, "it takes the name of a report");
+    else if (strchr(operands[0], ':') != NULL)
+        err_set(&e, EX_USAGE, "found %s and %s, expected one report (did you mean http://%s?)", operands[0],
+                operands[1], operands[0]);
+    else
+        err_set(&e, EX_USAGE, "it takes one report at a time");
+    return options_complain("query", &e);
+}
+
 static int take_operands(struct arguments *args, int count, char **operands)
 {
     if (count > 0 && client_is_url(operands[0])) {
@@ -89,8 +103,7 @@ static int take_operands(struct arguments *args, int count, char **operands)
         return options_bad_usage("query", "--cacert goes with the address of a daemon, https://HOST:PORT");
     }
     if (count != 1)
-        return options_bad_usage("query", count == 0 ? "it takes the name of a report"
-                                                     : "it takes one report at a time");
+        return refuse_operands(count, operands);
     add_parameter(args, "report", operands[0]);
     return args->parameter_count > PARAMETERS_MAX ? options_bad_usage("query", "too many options") : 0;
 }

@@ -248,6 +248,11 @@ class Troubles(Case):
         self.tallyd("help", "qurey", status=EX_USAGE)
         self.assertIn('did you mean "query"?', self.err)
 
+    def test_address_of_a_daemon_without_its_scheme(self):
+        for operand, hint in ("127.0.0.1:8080", "(did you mean http://127.0.0.1:8080?)"), ("site", "it takes one report at a time"):
+            self.tallyd("query", operand, "pages", status=EX_USAGE)
+            self.assertIn(hint, self.err)
+
     def test_option_before_its_command(self):
         self.tallyd("--config", "a.yaml", "check", status=EX_USAGE)
         self.assertIn("expected options behind the command: `tallyd check --config …`", self.err)
