@@ -145,8 +145,8 @@ static const char *resolve(const char *name, char full[PATH_MAX])
     return n < PATH_MAX ? full : name;
 }
 
-/* Look for the source that the file of this name was counted as, under another name. True: *source is its name
- * in the store, and the request has the file. */
+/* Look for the source that the file of this name was counted as, under another name. True: *source is the
+ * source's name in the store, and the request has the file. */
 static bool find_by_content(struct request *rq, struct store *st, char source[RANGE_SOURCE_BYTES])
 {
     struct source src;

@@ -216,10 +216,8 @@ static void test_conditions_that_are_none(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         asking_refused(&query, *state, PARAMETERS("report=pages", cases[i].where), EX_USAGE, cases[i].error);
-    asking_refused(
-        &query, *state, PARAMETERS("report=clients", "where=status!=5xx"), EX_USAGE,
-        "where: status: found \"5xx\" after !=, expected digits, with * for any, or - for absent (did "
-        "you mean \"5*\"?)");
+    asking_refused(&query, *state, PARAMETERS("report=clients", "where=status!=5xx"), EX_USAGE,
+                   "where: status: found \"5xx\" after !=, expected digits");
 }
 
 static void test_json_is_what_the_page_reads(void **state)
