@@ -207,13 +207,15 @@ static bool look_at_book(void *context, const char *source, const char *partitio
 /* Name the reports that came after the file was counted. */
 static void print_without(const struct import *im, const struct file_books *f)
 {
-    const char *file = im->config_file;
+    char file[SHOW_BYTES] = "";
+    if (im->config_file != NULL)
+        show(im->config_file, file);
     for (size_t i = 0; f->config != NULL && i < f->config->report_count; i++) {
         const char *name = f->config->reports[i].name;
         if (!f->counts[i])
             printf("  %-16s counted nothing of it: it was not configured then; `tallyd backfill%s%s %s` "
                    "counts it\n",
-                   name, file != NULL ? " -c " : "", file != NULL ? file : "", name);
+                   name, file[0] != '\0' ? " -c " : "", file, name);
     }
 }
 
