@@ -196,7 +196,7 @@ ON_ARM64   := $(filter-out $(LONG_BY_QEMU),$(UNIT_TESTS))
 system = $(patsubst %,tests/system/test_%.py,$1)
 # The system tests of `make check`, the longest first. All others run in check-all only.
 CHECK_TESTS  := mongo_contract service kafka run mongo_apply import api faults monitoring kill prometheus figures backup \
-                mongo_charts mongo_series zones metrics expire audit verify gauges openapi prom_sketches
+                mongo_charts mongo_series zones metrics expire audit verify gauges openapi words prom_sketches
 SYSTEM_TESTS := $(wildcard tests/system/test_*.py tests/system/test_*.sh)
 # The MongoDB tests run on SecantusDB's Python edition, which is slow, but installed in seconds. check-all runs the longer tests on
 # two faster servers instead, which take minutes to build. ON_ONE names what tests tallyd beside a broker, a proxy or a clock more than

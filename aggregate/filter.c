@@ -6,6 +6,7 @@
 #include "ingest/decimal.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* The shortest alternatives have one byte each, and a | between them. */
@@ -179,6 +180,91 @@ bool condition_parse(struct condition *c, struct slice text, struct err *e)
     if (good)
         *c = parsed;
     return good;
+}
+
+/* Is it a text that a status or size can have, or a pattern of such texts? JSON may have sizes as 1e6. */
+static bool may_be_integer(struct slice text)
+{
+    int64_t number;
+    size_t i = 0;
+    while (i < text.len && ((text.ptr[i] >= '0' && text.ptr[i] <= '9') || text.ptr[i] == '*'))
+        i++;
+    return i == text.len || slice_is(text, "-") || decimal_parse(text, &number) == DECIMAL_OK;
+}
+
+/* ` (did you mean "5*"?)` for 5xx, "200|304" for 200,304; "" for other texts. */
+static const char *integer_hint(struct slice text, char hint[SUGGEST_HINT_BYTES])
+{
+    char meant[SUGGEST_TEXT_MAX];
+    size_t len = 0;
+    hint[0] = '\0';
+    if (text.len > sizeof meant)
+        return hint;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        c = c == 'x' || c == 'X' ? '*' : c == ',' ? '|' : c;
+        if ((c < '0' || c > '9') && c != '*' && c != '|')
+            return hint;
+        if (c != '*' || len == 0 || meant[len - 1] != '*')
+            meant[len++] = c;
+    }
+    snprintf(hint, SUGGEST_HINT_BYTES, " (did you mean \"%.*s\"?)", (int)len, meant);
+    return hint;
+}
+
+static bool has_only(struct slice text, const char *bytes)
+{
+    size_t i = 0;
+    while (i < text.len && text.ptr[i] != '\0' && strchr(bytes, text.ptr[i]) != NULL)
+        i++;
+    return i == text.len;
+}
+
+/* 10.0.0.0/8, 2001:db8::/32 */
+static bool is_network(struct slice text)
+{
+    struct slice length = text, address = slice_cut(&length, '/');
+    return length.len > 0 && has_only(length, "0123456789") && address.len > 0 &&
+           has_only(address, "0123456789abcdefABCDEF.:");
+}
+
+/* Refuse an alternative that continues what stands before it, the operator or a bar, to another operator. */
+static bool check_begin(const char *before, struct slice text, struct err *e)
+{
+    if (text.len == 0 || !has_only(slice_of(text.ptr, 1), "=<>~^"))
+        return true;
+    const char first = text.ptr[0];
+    if (strcmp(before, "=") == 0 && (first == '<' || first == '>'))
+        return err_set(e, EX_CONFIG, "found =%c, expected %c=", first, first);
+    return err_set(e, EX_CONFIG, "found %s%c, expected %s and a text, in which * stands for any part", before,
+                   first, before);
+}
+
+static bool check_alternative(enum field f, enum condition_op op, struct slice text, struct err *e)
+{
+    char quote[SUGGEST_QUOTE_BYTES], hint[SUGGEST_HINT_BYTES];
+    if ((f == FIELD_STATUS || f == FIELD_BYTES) && !may_be_integer(text))
+        return err_set(e, EX_CONFIG, "found %s after %s, expected digits, with * for any, or - for absent%s",
+                       suggest_quote(text, quote), op_texts[op], integer_hint(text, hint));
+    if (f == FIELD_HOST && is_network(text))
+        return err_set(e, EX_CONFIG, "found %s after %s, expected an address or name, such as 192.0.2.*",
+                       suggest_quote(text, quote), op_texts[op]);
+    return true;
+}
+
+bool condition_check_texts(enum field f, enum condition_op op, struct slice operand, struct err *e)
+{
+    const char *before = op_texts[op];
+    struct slice rest = operand;
+    if (op != OP_EQ && op != OP_NE)
+        return true;
+    while (rest.len > 0) {
+        struct slice text = slice_trim(slice_cut(&rest, '|'));
+        if (!check_begin(before, text, e) || !check_alternative(f, op, text, e))
+            return false;
+        before = "|";
+    }
+    return true;
 }
 
 void condition_print(const struct condition *c, struct text *out)

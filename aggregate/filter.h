@@ -37,6 +37,11 @@ bool condition_split(struct slice text, struct slice *name, enum condition_op *o
 bool condition_number(struct slice text, int64_t *number);
 /* False: EX_CONFIG, "found …, expected …"; *c is then unchanged. */
 bool condition_parse(struct condition *c, struct slice text, struct err *e) MUST_CHECK;
+/* Can an event have one of these texts, the operand of an operator = or !=? False, EX_CONFIG, for what would
+ * silently match nothing: status=5xx, bytes=1MB, path==/x, path=~^/x, status=>500, host=10.0.0.0/8. Stored
+ * definitions are not checked, since they may be older. `f`: FIELD_COUNT if they are of no field. */
+bool condition_check_texts(enum field f, enum condition_op op, struct slice operand,
+                           struct err *e) MUST_CHECK;
 bool condition_holds(const struct condition *c, const struct event *ev);
 /* Adds the condition in its one spelling, which condition_parse() reads back to the same condition. */
 void condition_print(const struct condition *c, struct text *out);

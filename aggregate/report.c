@@ -90,6 +90,23 @@ static struct slice field_of(enum report_piece kind, struct slice text)
     return whole && !derived ? name : none;
 }
 
+bool report_uses(const struct report *r, enum field f)
+{
+    bool uses = false;
+    for (size_t i = 0; i < r->dimension_count; i++)
+        uses |= r->dimensions[i].field == f;
+    for (size_t i = 0; i < r->condition_count; i++)
+        uses |= r->conditions[i].field == f;
+    for (size_t i = 0; i < r->measure_count; i++)
+        uses |= r->measures[i].kind != MEASURE_COUNT && r->measures[i].field == f;
+    for (size_t i = 0; i < r->measure_count; i++)
+        uses |= (r->measures[i].fields >> f & 1) != 0;
+    for (size_t i = 0; i < r->newest_field_count; i++)
+        uses |= r->newest_fields[i] == f;
+    uses |= r->newest > 0 && r->newest_field_count == 0 && f < FIELD_COUNT;
+    return uses;
+}
+
 size_t report_piece_fields(enum report_piece kind, struct slice text,
                            struct slice names[MEASURE_DIMENSIONS_MAX])
 {

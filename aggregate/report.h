@@ -127,6 +127,8 @@ static inline const struct measure *report_sketched(const struct report *r, size
 /* -1: there is none of that name. */
 int report_find_dimension(const struct report *r, struct slice name);
 int report_find_measure(const struct report *r, struct slice name);
+/* Does the report depend on the field, by a dimension, a condition, a measure or its newest events? */
+bool report_uses(const struct report *r, enum field f);
 
 enum report_piece { PIECE_OTHER, PIECE_DIMENSION, PIECE_CONDITION, PIECE_MEASURE, PIECE_FIELD };
 /* The names of the fields that a piece uses, known or not: `userid` for "userid", "userid!=-" and

@@ -57,12 +57,13 @@ static unsigned distance(struct slice a, struct slice b, unsigned most)
     return rows[a.len % 3][b.len];
 }
 
-const char *suggest_nearest(struct slice given, const char *const names[])
+/* The nearest name whose distance is at most `most`. */
+static const char *nearest_within(struct slice given, const char *const names[], unsigned most)
 {
     if (given.len == 0 || given.len > SUGGEST_TEXT_MAX)
         return NULL;
     const char *nearest = NULL;
-    unsigned best = given.len < 6 ? 1 : (unsigned)given.len / 3;
+    unsigned best = most;
     for (; *names != NULL; names++) {
         struct slice name = slice_text(*names);
         if (name.len > SUGGEST_TEXT_MAX)
@@ -74,6 +75,16 @@ const char *suggest_nearest(struct slice given, const char *const names[])
         }
     }
     return nearest;
+}
+
+const char *suggest_nearest(struct slice given, const char *const names[])
+{
+    return nearest_within(given, names, given.len < 6 ? 1 : (unsigned)given.len / 3);
+}
+
+const char *suggest_slip(struct slice given, const char *const names[])
+{
+    return nearest_within(given, names, 1);
 }
 
 const char *suggest_hint(struct slice given, const char *const names[], char buf[SUGGEST_HINT_BYTES])

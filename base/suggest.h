@@ -14,6 +14,8 @@
 
 /* The nearest of `names` (NULL at the end), the first if several are equally near; NULL: none is near. */
 const char *suggest_nearest(struct slice given, const char *const names[]);
+/* As suggest_nearest(), but its distance is one at most: for names that may be meant as they are. */
+const char *suggest_slip(struct slice given, const char *const names[]);
 /* ` (did you mean "path"?)`, or "" if no name is near. */
 const char *suggest_hint(struct slice given, const char *const names[], char buf[SUGGEST_HINT_BYTES]);
 /* `given` in double quotes on one line: control bytes and bytes that are not UTF-8 become \xHH. */

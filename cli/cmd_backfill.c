@@ -16,6 +16,7 @@
 #include "daemon/setup.h"
 #include "daemon/topic/refill.h"
 #include "ingest/file/family.h"
+#include "query/unknown.h"
 #include "store/backend/backend.h"
 
 #include <stdlib.h>
@@ -65,6 +66,7 @@ struct request {
     struct backfill_times only; /* of --from and --to */
     struct store *store;
     size_t report; /* index in the store */
+    bool is_new;   /* with dry_run: the store does not have the report yet */
     struct progress_bar bar;
     bool has_daemon; /* a daemon writes the store: it counts, and `backfill` is not used */
     struct hand_over hand_over;
@@ -369,7 +371,21 @@ static const struct report *find_report(const struct config *c, const char *name
     return NULL;
 }
 
-/* Open the store: as its writer with the report alone; else it has the report as a daemon counts it. */
+/* Refuse the name of a report that is none of these. */
+static bool refuse_name(const struct request *rq, const struct report *reports, size_t count,
+                        const char *condition, struct err *e)
+{
+    const char **names = xcalloc(count + 1, sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = reports[i].name;
+    unknown_name(e, "report", slice_text(rq->name), names);
+    free(names);
+    const struct err unknown = *e;
+    return err_set(e, EX_CONFIG, "%s; it can be filled in once it %s", unknown.text, condition);
+}
+
+/* Open the store: as its writer with the report alone; else it has the report as a daemon counts it. With
+ * `is_new` that was told, and nothing is to be done. */
 static bool open_store(struct request *rq, struct err *e)
 {
     const char *url = rq->config->store.url;
@@ -378,8 +394,7 @@ static bool open_store(struct request *rq, struct err *e)
     options.writer.backfills = true;
     options.raw_count = 0; /* they were stored when the lines were counted first */
     if (!rq->has_daemon && report == NULL)
-        return err_set(e, EX_CONFIG,
-                       "found no report \"%s\" in the configuration: a report is configured first", rq->name);
+        return refuse_name(rq, rq->config->reports, rq->config->report_count, "is configured", e);
     rq->store = rq->dry_run || rq->has_daemon ? store_open(url, STORE_READ, NULL, 0, e)
                                               : store_open_with(url, STORE_WRITE, &options, report, 1, e);
     if (rq->store == NULL)
@@ -387,13 +402,12 @@ static bool open_store(struct request *rq, struct err *e)
     int n = store_find_report(rq->store, slice_text(rq->name));
     rq->report = (size_t)n;
     if (n < 0 && rq->has_daemon)
-        return err_set(e, EX_CONFIG,
-                       "the daemon that writes %s has no report \"%s\": a report is configured first", url,
-                       rq->name);
-    if (n < 0 || (!rq->has_daemon && rq->store->reports[n].generation != report->generation))
-        return err_set(e, EX_NOINPUT,
-                       "%s has no generation %d of report \"%s\" yet: it would be counted whole", url,
-                       report->generation, rq->name);
+        return refuse_name(rq, rq->store->reports, rq->store->report_count, "is counted by the daemon", e);
+    rq->is_new = !rq->has_daemon && (n < 0 || rq->store->reports[n].generation != report->generation);
+    ASSERT(rq->dry_run || !rq->is_new);
+    if (rq->is_new && !rq->quiet)
+        printf("%s~%d has counted nothing yet: what was counted into this store would be counted whole\n",
+               report->name, report->generation);
     return true;
 }
 
@@ -420,10 +434,14 @@ static int backfill_report(struct request *rq)
 {
     struct err e;
     int status;
-    bool good = open_store(rq, &e) && backfill_plan(&rq->plan, rq->store, rq->report, &rq->only, &e);
+    bool good = open_store(rq, &e);
+    good = good && (rq->is_new || backfill_plan(&rq->plan, rq->store, rq->report, &rq->only, &e));
     if (good && !rq->dry_run)
         good = rq->has_daemon ? take_files(rq, &e) && take_topics(rq, &e) : backfill(rq, &e);
-    status = good ? say_result(rq, &rq->store->reports[rq->report]) : options_complain("backfill", &e);
+    if (!good)
+        status = options_complain("backfill", &e);
+    else
+        status = rq->is_new ? EX_OK : say_result(rq, &rq->store->reports[rq->report]);
     backfill_plan_fini(&rq->plan);
     store_close(rq->store);
     return status;

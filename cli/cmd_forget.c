@@ -9,6 +9,7 @@
 #include "daemon/forget.h"
 #include "daemon/service/stop.h"
 #include "daemon/setup.h"
+#include "daemon/source.h"
 #include "store/backend/backend.h"
 #include "store/forget.h"
 
@@ -23,9 +24,10 @@ static const char usage[] =
     "into\n"
     "the store meanwhile. In MongoDB, a command that was interrupted has taken out a part: run it again.\n"
     "\n"
-    "SOURCE is a file that was counted: its path, or its name in the store (`tallyd verify` shows both). "
-    "Its\n"
-    "lines are read again and taken out of every count, exactly; otherwise nothing is changed, and\n"
+    "SOURCE is a file that was counted: its path then or now, or its name in the store (`tallyd verify` "
+    "shows\n"
+    "them). Its lines are read again and taken out of every count, exactly; otherwise nothing is changed, "
+    "and\n"
     "standard error says why.\n"
     "\n"
     "REPORT[~GENERATION] drops all counts of a generation that counts no more. The newest generation is\n"
@@ -143,11 +145,34 @@ static const char *resolve(const char *name, char full[PATH_MAX])
     return n < PATH_MAX ? full : name;
 }
 
-static bool find_source(struct store *st, const char *name, struct position *found, struct err *e)
+/* Look for the source that the file of this name was counted as, under another name. True: *source is the
+ * source's name in the store, and the request has the file. */
+static bool find_by_content(struct request *rq, struct store *st, char source[RANGE_SOURCE_BYTES])
 {
-    char full[PATH_MAX];
+    struct source src;
+    struct err ignored;
+    const struct source_options options = {
+        .line_max = (size_t)rq->config->limits.line_max, .last_line = LAST_LINE_LEAVE, .stop = stop_catch()};
+    if (!source_open(&src, rq->what, st, &options, &ignored))
+        return false;
+    const bool is_known = src.is_known;
+    memcpy(source, src.range.source, RANGE_SOURCE_BYTES);
+    source_close(&src);
+    if (is_known && rq->path == NULL)
+        rq->path = rq->what;
+    return is_known;
+}
+
+static bool find_source(struct request *rq, struct store *st, struct position *found, struct err *e)
+{
+    const char *name = rq->what;
+    char full[PATH_MAX], source[RANGE_SOURCE_BYTES];
     struct search s = {.name = name, .path = resolve(name, full)};
     bool good = store_positions(st, look_at_position, &s, e);
+    if (good && s.count == 0 && find_by_content(rq, st, source)) {
+        s.name = source;
+        good = store_positions(st, look_at_position, &s, e);
+    }
     if (good && s.count == 0)
         good = err_set(e, EX_NOINPUT, "nothing was counted into the store under the name %s", name);
     if (good && s.count > 1)
@@ -200,7 +225,7 @@ static bool forget_source(const struct request *rq, const struct store *reports,
     return good;
 }
 
-static bool forget(const struct request *rq, struct store *st, struct err *e)
+static bool forget(struct request *rq, struct store *st, struct err *e)
 {
     char name[REPORT_NAME_BYTES];
     struct position position;
@@ -210,7 +235,7 @@ static bool forget(const struct request *rq, struct store *st, struct err *e)
         return forget_report(rq, &st->reports[report], generation, e);
     if (generation > 0) /* no reader knows a generation that was dropped in part */
         return drop_report(rq, name, generation, e);
-    return find_source(st, rq->what, &position, e) && forget_source(rq, st, &position, e);
+    return find_source(rq, st, &position, e) && forget_source(rq, st, &position, e);
 }
 
 int cmd_forget(int argc, char **argv)

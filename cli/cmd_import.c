@@ -163,33 +163,71 @@ static void look_at_first(const struct source *src, const struct decode *decode)
 struct file_books {
     const struct range *range; /* range of this import */
     int64_t rejected, parsed;
+    const struct config *config;     /* configuration by which the file is counted; NULL: unknown */
+    bool counts[CONFIG_REPORTS_MAX]; /* by report of the configuration: whether it counted any of the file */
 };
 
-/* Add up a book entry. Print the gap of a report that was not configured for a while, if it ends where this
- * import began. */
+/* Say of a report that was not configured for a while. */
+static void print_gap(const char *report, int64_t from, int64_t to)
+{
+    char begin[UNITS_NUMBER_BYTES], end[UNITS_NUMBER_BYTES];
+    printf("  %-16s does not count bytes %s to %s: it was not configured when they were counted\n", report,
+           units_number(from, begin), units_number(to, end));
+}
+
+/* Read an entry of a report. Print its gap, if it ends where this import began. */
+static void look_at_report(struct file_books *f, const char *report, const char *entry, int64_t value)
+{
+    const bool is_since = strcmp(entry, "since") == 0;
+    if (value == f->range->to && value > 0 && (is_since || strncmp(entry, "gap.", 4) == 0))
+        print_gap(report, is_since ? 0 : strtoll(entry + 4, NULL, 10), value);
+    for (size_t i = 0; f->config != NULL && i < f->config->report_count; i++) {
+        if (strcmp(f->config->reports[i].name, report) == 0)
+            f->counts[i] |= is_since || strncmp(entry, "filled.", strlen("filled.")) == 0;
+    }
+}
+
+/* Add up a book entry. */
 static bool look_at_book(void *context, const char *source, const char *partition, const char *report,
                          const char *entry, int64_t value)
 {
     struct file_books *f = context;
     const struct range *r = f->range;
-    char from[UNITS_NUMBER_BYTES], to[UNITS_NUMBER_BYTES];
     if (strcmp(source, r->source) != 0 || strcmp(partition, r->partition) != 0)
         return true;
+    if (report[0] != '\0')
+        look_at_report(f, report, entry, value);
     if (report[0] == '\0' && strcmp(entry, "parsed") == 0)
         f->parsed += value;
     if (report[0] == '\0' && strncmp(entry, "rejected.", strlen("rejected.")) == 0)
         f->rejected += value;
-    if (value == r->to && strncmp(entry, "gap.", 4) == 0)
-        printf("  %-16s does not count bytes %s to %s: it was not configured when they were counted\n",
-               report, units_number(strtoll(entry + 4, NULL, 10), from), units_number(value, to));
     return true;
 }
 
-static bool report_books(const struct import *im, const struct range *r, struct err *e)
+/* Name the reports that came after the file was counted. */
+static void print_without(const struct import *im, const struct file_books *f)
 {
-    struct file_books f = {.range = r};
+    char file[SHOW_BYTES] = "";
+    if (im->config_file != NULL)
+        show(im->config_file, file);
+    for (size_t i = 0; f->config != NULL && i < f->config->report_count; i++) {
+        const char *name = f->config->reports[i].name;
+        if (!f->counts[i])
+            printf("  %-16s counted nothing of it: it was not configured then; `tallyd backfill%s%s %s` "
+                   "counts it\n",
+                   name, file[0] != '\0' ? " -c " : "", file, name);
+    }
+}
+
+/* `config`: the configuration by which it was counted; NULL: unknown. */
+static bool report_books(const struct import *im, const struct range *r, const struct config *config,
+                         bool is_new, struct err *e)
+{
+    struct file_books f = {.range = r, .config = config};
     if (!store_books(im->store, look_at_book, &f, e))
         return false;
+    if (!is_new && f.parsed + f.rejected > 0)
+        print_without(im, &f);
     if (f.parsed > 0 || f.rejected == 0)
         return true;
     puts("  no line of it was ever understood: is it of another format (--decode)?");
@@ -233,7 +271,8 @@ static bool import_file(struct import *im, const char *path, struct err *e)
     if (good || pipeline_progress(im->pipeline)->books.entries[BOOK_CONSUMED] > 0)
         report_file(im, &src, path, clock_mono_ms(&clock_system) - begun_ms);
     if (good && !im->quiet)
-        good = report_books(im, &src.range, e);
+        good = report_books(im, &src.range, im->config,
+                            pipeline_progress(im->pipeline)->books.entries[BOOK_CONSUMED] > 0, e);
     constants_fini(&constants);
     source_close(&src);
     return good;
@@ -328,7 +367,7 @@ static bool hand_over_one(const struct import *im, const struct hand_over *h, in
     memcpy(begun.source, rp->source, sizeof begun.source);
     if (good && !im->quiet) {
         fputs(rp->text[0] != '\0' ? rp->text : "empty, nothing to count\n", stdout);
-        good = report_books(im, &begun, e);
+        good = report_books(im, &begun, h->has_config ? h->config : NULL, rp->consumed > 0, e);
     }
     free(rp);
     return good;

@@ -1,5 +1,6 @@
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/top/client.h"
@@ -8,6 +9,7 @@
 #include "web/server.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -74,6 +76,20 @@ static void add_parameter(struct arguments *args, const char *name, const char *
     args->parameter_count++;
 }
 
+/* Refuse no report, or several. An address with its port is meant as a daemon's. */
+static int refuse_operands(int count, char **operands)
+{
+    struct err e;
+    if (count == 0)
+        err_set(&e, EX_USAGE, "it takes the name of a report");
+    else if (strchr(operands[0], ':') != NULL)
+        err_set(&e, EX_USAGE, "found %s and %s, expected one report (did you mean http://%s?)", operands[0],
+                operands[1], operands[0]);
+    else
+        err_set(&e, EX_USAGE, "it takes one report at a time");
+    return options_complain("query", &e);
+}
+
 static int take_operands(struct arguments *args, int count, char **operands)
 {
     if (count > 0 && client_is_url(operands[0])) {
@@ -87,8 +103,7 @@ static int take_operands(struct arguments *args, int count, char **operands)
         return options_bad_usage("query", "--cacert goes with the address of a daemon, https://HOST:PORT");
     }
     if (count != 1)
-        return options_bad_usage("query", count == 0 ? "it takes the name of a report"
-                                                     : "it takes one report at a time");
+        return refuse_operands(count, operands);
     add_parameter(args, "report", operands[0]);
     return args->parameter_count > PARAMETERS_MAX ? options_bad_usage("query", "too many options") : 0;
 }
@@ -148,6 +163,38 @@ static bool make_query(struct query *q, const struct arguments *args, const stru
     return true;
 }
 
+/* A report's books, of all its sources. */
+struct judged {
+    const char *report;
+    int64_t counted, filtered;
+};
+
+static bool add_judged(void *context, const char *source, const char *partition, const char *report,
+                       const char *entry, int64_t value)
+{
+    struct judged *j = context;
+    (void)source;
+    (void)partition;
+    if (strcmp(report, j->report) == 0 && strcmp(entry, "counted") == 0)
+        j->counted += value;
+    if (strcmp(report, j->report) == 0 && strcmp(entry, "filtered") == 0)
+        j->filtered += value;
+    return true;
+}
+
+/* Say of a report without counts whether it had any events to count. */
+static void note_none(struct store *st, size_t report)
+{
+    struct judged j = {.report = st->reports[report].name};
+    char filtered[UNITS_NUMBER_BYTES];
+    struct err e;
+    if (store_books(st, add_judged, &j, &e) && j.counted == 0 && j.filtered > 0)
+        fprintf(stderr, "note: %s has no counts: its `where` left out all events so far, %s\n", j.report,
+                units_number(j.filtered, filtered));
+    else
+        fprintf(stderr, "note: %s has no counts yet\n", j.report);
+}
+
 /* Say when there are counts: whoever imported an old log has none in the default range. */
 static void note_empty(struct store *st, const struct query *q)
 {
@@ -159,7 +206,7 @@ static void note_empty(struct store *st, const struct query *q)
     if (!store_newest(st, (size_t)report, CIVIL_END_MS, &newest, &e))
         fprintf(stderr, "note: nothing was counted in this range%s\n", usual);
     else if (newest.start_ms < 0)
-        fprintf(stderr, "note: %.*s has no counts yet\n", SLICE_ARGS(q->report));
+        note_none(st, (size_t)report);
     else
         fprintf(stderr,
                 "note: nothing was counted in this range%s. The newest counts are of the %s %s: give --from "
@@ -175,10 +222,10 @@ static bool has_star(const struct query *q)
     return has;
 }
 
-/* Explain zeros in a table, which may surprise an operator; scripts compare the other formats. */
-static void print_notes(struct store *st, const struct query *q, const struct query_stats *stats)
+/* Explain a table of zeros, which may surprise an operator, before it is printed; scripts compare the other
+ * formats. */
+static void explain_zeros(struct store *st, const struct query *q, const struct query_stats *stats)
 {
-    struct text note = {0};
     if (q->format != QUERY_TABLE)
         return;
     if (!stats->every_series && stats->series_matched == 0)
@@ -186,8 +233,13 @@ static void print_notes(struct store *st, const struct query *q, const struct qu
                 has_star(q) ? ": --filter takes whole texts, --where takes patterns" : "");
     else if (stats->total.rows == 0)
         note_empty(st, q);
+}
+
+static void print_note(const struct query *q, const struct query_stats *stats)
+{
+    struct text note = {0};
     query_note(q, stats, &note);
-    if (note.len > 0)
+    if (q->format == QUERY_TABLE && note.len > 0)
         fputs(note.ptr, stderr);
     text_fini(&note);
 }
@@ -202,9 +254,11 @@ static bool answer(const struct query *q, const struct config *c, bool explain, 
     bool good = query_run(st, q, &out, &stats, e);
     if (good && isatty(STDOUT_FILENO))
         options_show_lines(&out);
+    if (good)
+        explain_zeros(st, q, &stats);
     good = good && options_print(&out, e);
     if (good)
-        print_notes(st, q, &stats);
+        print_note(q, &stats);
     if (good && explain) {
         query_explain(q, &stats, &plan);
         fputs(plan.ptr, stderr);

@@ -37,7 +37,7 @@ static const char usage[] =
     "  tallyd import /var/log/apache2/access.log*\n"
     "  tallyd query pages --filter path=/index.html --from -1h --step minute\n";
 
-static const struct {
+static const struct listed {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {{"admin", cmd_admin},   {"backfill", cmd_backfill}, {"check", cmd_check},
@@ -45,6 +45,15 @@ static const struct {
                 {"import", cmd_import}, {"job", cmd_job},           {"query", cmd_query},
                 {"reload", cmd_reload}, {"run", cmd_run},           {"top", cmd_top},
                 {"verify", cmd_verify}};
+
+/* NULL: there is none of this name. */
+static const struct listed *find_command(const char *name)
+{
+    size_t i = 0;
+    while (i < COUNT_OF(commands) && strcmp(name, commands[i].name) != 0)
+        i++;
+    return i < COUNT_OF(commands) ? &commands[i] : NULL;
+}
 
 /* Output that could not be written is a failure. A command that ends with EX_IOERR has reported its own. */
 static int finish(int status)
@@ -77,6 +86,34 @@ static int refuse_command(const char *given)
     return EX_USAGE;
 }
 
+/* Refuse an option that stands before its command. */
+static int refuse_option(const char *option, char **behind)
+{
+    char shown[SHOW_BYTES];
+    while (*behind != NULL && find_command(*behind) == NULL)
+        behind++;
+    fprintf(stderr, "tallyd: found %s first, expected options behind the command: `tallyd %s %s …`\n",
+            show(option, shown), *behind != NULL ? *behind : "COMMAND", shown);
+    return EX_USAGE;
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
+}
+
+/* Print the help of the whole, or of one command. */
+static int help(const char *of)
+{
+    if (of == NULL) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    const struct listed *c = find_command(of);
+    char *argv[] = {(char[]){"tallyd"}, (char[]){"--help"}, NULL};
+    return c != NULL ? finish(c->run(2, argv)) : refuse_command(of);
+}
+
 int main(int argc, char **argv)
 {
     log_init();
@@ -89,17 +126,14 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return EX_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-        fputs(usage, stdout);
-        return 0;
-    }
+    if (is_help(argv[1]))
+        return help(argv[2]);
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         puts("tallyd " TALLYD_VERSION);
         return 0;
     }
-    for (size_t i = 0; i < COUNT_OF(commands); i++) {
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return finish(commands[i].run(argc - 1, argv + 1));
-    }
-    return refuse_command(argv[1]);
+    const struct listed *c = find_command(argv[1]);
+    if (c != NULL)
+        return finish(c->run(argc - 1, argv + 1));
+    return argv[1][0] == '-' ? refuse_option(argv[1], argv + 2) : refuse_command(argv[1]);
 }

@@ -402,8 +402,13 @@ static bool add_dimension(struct slice name, struct slice text, void *base, stru
 
 static bool add_condition(struct slice name, struct slice text, void *base, struct err *e)
 {
+    struct condition c;
     (void)name;
-    return report_add_condition(base, text, e);
+    if (!condition_parse(&c, text, e))
+        return false;
+    struct slice field, operand;
+    return condition_split(text, &field, &c.op, &operand) &&
+           condition_check_texts(c.field, c.op, operand, e) && report_add_condition(base, text, e);
 }
 
 static bool add_measure(struct slice name, struct slice text, void *base, struct err *e)

@@ -19,21 +19,40 @@ static const struct key *find_elsewhere(struct slice name)
     return NULL;
 }
 
-static void unknown_key(struct load *ld, const struct pair *pr, const char *const names[])
+/* Adds ` (did you mean "path"?)`, or nothing. */
+static void add_hint(const char *section, struct slice given, const char *const names[], struct text *out)
 {
+    static const char *const others[][3] = {/* section, as other programs call it, as it is called here */
+                                            {"sources", "file", "path"},
+                                            {"sources", "files", "path"},
+                                            {"sources", "glob", "path"},
+                                            {"kafka", "topic", "sources.NAME.topic"},
+                                            {"kafka", "topics", "sources.NAME.topic"},
+                                            {"rejects", "path", "file"}};
     char hint[SUGGEST_HINT_BYTES];
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        if (strcmp(section, others[i][0]) == 0 && slice_is(given, others[i][1])) {
+            text_printf(out, " (did you mean \"%s\"?)", others[i][2]);
+            return;
+        }
+    }
+    const struct key *elsewhere = find_elsewhere(given);
+    suggest_hint(given, names, hint);
+    if (hint[0] == '\0' && elsewhere != NULL)
+        text_printf(out, " (did you mean \"%s.%s\"?)", elsewhere->section, elsewhere->name);
+    else
+        text_puts(out, hint);
+}
+
+/* `section`: "" if the key is the name of a section. */
+static void unknown_key(struct load *ld, const char *section, const struct pair *pr,
+                        const char *const names[])
+{
     struct text list = {0};
-    const struct key *elsewhere = find_elsewhere(pr->name);
     for (size_t i = 0; names[i] != NULL; i++)
         text_printf(&list, "%s%s", i == 0 ? "" : names[i + 1] == NULL ? " or " : ", ", names[i]);
-    suggest_hint(pr->name, names, hint);
-    if (hint[0] == '\0' && elsewhere != NULL)
-        document_problem(ld->d, pr->key->start_mark, pr->path,
-                         "found an unknown key, expected %s (did you mean \"%s.%s\"?)", list.ptr,
-                         elsewhere->section, elsewhere->name);
-    else
-        document_problem(ld->d, pr->key->start_mark, pr->path, "found an unknown key, expected %s%s",
-                         list.ptr, hint);
+    add_hint(section, pr->name, names, &list);
+    document_problem(ld->d, pr->key->start_mark, pr->path, "found an unknown key, expected %s", list.ptr);
     text_fini(&list);
 }
 
@@ -48,7 +67,7 @@ static void unknown_in_section(struct load *ld, const char *section, const struc
         }
     }
     names[count] = NULL;
-    unknown_key(ld, pr, names);
+    unknown_key(ld, section, pr, names);
 }
 
 void load_note_reference(struct load *ld, const char *path, struct slice raw)
@@ -187,6 +206,15 @@ static void read_pieces(struct load *ld, const struct key *k, const struct pair 
     }
 }
 
+/* Reads all of `keep`, or nothing: no limit is compared with one that could not be read. */
+static void read_keep(struct load *ld, const struct key *k, const struct pair *pr, struct report *r)
+{
+    const size_t problems = ld->d->problem_count;
+    read_pieces(ld, k, pr, r);
+    if (ld->d->problem_count > problems)
+        memset(r->keep_ms, 0, sizeof r->keep_ms);
+}
+
 /* Is it a mapping? The error shows what one looks like, by the section's first key with a default. */
 static bool is_section(struct load *ld, const char *section, const char *path, yaml_node_t *map)
 {
@@ -219,6 +247,8 @@ void load_keys(struct load *ld, const char *section, const char *path, yaml_node
             load_derive_routes(ld, k, &pr);
         else if (k->type == KEY_PATHS)
             load_source_paths(ld, &pr, base);
+        else if (k->type == KEY_KEEP)
+            read_keep(ld, k, &pr, base);
         else if (keys_is_list(k))
             read_pieces(ld, k, &pr, base);
         else
@@ -253,7 +283,7 @@ static void read_section(struct load *ld, const struct pair *pr)
     else if (keys_is_section(pr->name))
         load_keys(ld, pr->path, pr->path, pr->value, ld->c);
     else
-        unknown_key(ld, pr, keys_section_names);
+        unknown_key(ld, "", pr, keys_section_names);
 }
 
 static void check_tls(struct load *ld)

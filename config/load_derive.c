@@ -69,23 +69,6 @@ bool load_derive_ask(struct load *ld, struct slice name, bool *is_derived, struc
     return !*is_derived || derive_ask(&ld->c->derive, name, may_be_own, e);
 }
 
-static bool report_uses(const struct report *r, enum field f)
-{
-    bool uses = false;
-    for (size_t i = 0; i < r->dimension_count; i++)
-        uses |= r->dimensions[i].field == f;
-    for (size_t i = 0; i < r->condition_count; i++)
-        uses |= r->conditions[i].field == f;
-    for (size_t i = 0; i < r->measure_count; i++)
-        uses |= r->measures[i].kind != MEASURE_COUNT && r->measures[i].field == f;
-    for (size_t i = 0; i < r->measure_count; i++)
-        uses |= (r->measures[i].fields >> f & 1) != 0;
-    for (size_t i = 0; i < r->newest_field_count; i++)
-        uses |= r->newest_fields[i] == f;
-    uses |= r->newest > 0 && r->newest_field_count == 0 && f < FIELD_COUNT;
-    return uses;
-}
-
 void load_derive_given(const struct derive *d, struct report *r)
 {
     struct text given = {0};

@@ -190,10 +190,14 @@ static bool check_file(const struct forget *f, struct err *e)
     struct source src;
     const struct source_options options = {
         .line_max = (size_t)f->config->limits.line_max, .last_line = LAST_LINE_LEAVE, .stop = f->stop};
-    if (!source_open_at(&src, f->path, &f->position->range, &options, e))
+    if (source_open_at(&src, f->path, &f->position->range, &options, e)) {
+        source_close(&src);
+        return true;
+    }
+    const struct err found = *e;
+    if (strcmp(f->path, f->position->range.label) != 0 || (e->code != EX_NOINPUT && e->code != EX_DATAERR))
         return false;
-    source_close(&src);
-    return true;
+    return err_set(e, found.code, "%s; `tallyd forget --file PATH` says where its lines are now", found.text);
 }
 
 /* The recount of a file. */

@@ -11,6 +11,15 @@ static bool may_be_number(const struct dimension *d)
     return d->kind == DIMENSION_FIELD && (d->field >= FIELD_COUNT || field_is_number(d->field));
 }
 
+/* Refuse texts that the dimension cannot have. */
+static bool check_texts(const struct where *w, const struct dimension *d, struct err *e)
+{
+    const bool is_field = d->kind == DIMENSION_FIELD && !pattern_any(w->text, slice_text(DIMENSION_OTHER));
+    struct err found;
+    return condition_check_texts(is_field ? d->field : FIELD_COUNT, w->op, w->text, &found) ||
+           err_set(e, EX_USAGE, "where: %s: %s", d->name, found.text);
+}
+
 bool where_parse(struct where *w, const struct report *r, struct slice condition, struct err *e)
 {
     char quoted[SUGGEST_QUOTE_BYTES];
@@ -31,7 +40,7 @@ bool where_parse(struct where *w, const struct report *r, struct slice condition
         return unknown_dimension(e, r, name);
     w->dimension = (size_t)found;
     if (w->op == OP_EQ || w->op == OP_NE)
-        return true;
+        return check_texts(w, &r->dimensions[found], e);
     if (!condition_number(w->text, &w->number))
         return err_set(
             e, EX_USAGE,

@@ -50,6 +50,21 @@ class Backfill(BackfillCase):
                 self.tallied("import", "-q", f"{config}.log", config=config, store=store)
                 self.check(a + b + a, store=store)
 
+    def test_import_says_what_is_missing(self):
+        """Of a file of which it counts nothing more; and where a report begins."""
+        lines = log(self.dice, 500)
+        self.count("a.log", lines, "alone.yaml")
+        counted = "counted nothing of it: it was not configured then; `tallyd backfill -c tallyd.yaml {0}` counts it"
+        for left in ("pages", "errors"), ("errors",), ():
+            said = self.tallied("import", "a.log")
+            for report in "site", *LATER:
+                self.assertEqual(report in left, counted.format(report) in said, (report, said))
+            if left:
+                self.tallied("backfill", left[0])
+        self.count("b.log", lines[10:], "alone.yaml")
+        self.append("b.log", lines)
+        self.assertRegex(self.tallied("import", "b.log"), f"errors +does not count bytes 0 to {len(lines) - 10:,}: ")
+
     def test_query_says_what_is_missing(self):
         """The place where an answer begins with nothing; it is gone once that was filled in."""
         old, new = log(self.dice, 500, (0, 60 * 24 * 5)), log(self.dice, 500, (60 * 24 * 10, 60 * 24 * 15))
@@ -329,9 +344,12 @@ class Refused(BackfillCase):
         self.refuse(EX_DATAERR, "is shorter than", "pages", "a.log")
 
     def test_reports_that_are_not_there(self):
-        self.refuse(EX_CONFIG, "found no report", "nothing")
+        self.refuse(EX_CONFIG, 'unknown report "page" (did you mean "pages"?): there are', "page")
         self.refuse(EX_USAGE, "which REPORT?")
-        self.refuse(EX_NOINPUT, "has no generation 1", "--dry-run", "pages")
+        before = self.dump()
+        said = self.tallied("backfill", "--dry-run", "pages")
+        self.assertIn("pages~1 has counted nothing yet: what was counted into this store would be counted whole", said)
+        self.assertEqual(before, self.dump())
         self.refuse(EX_NOINPUT, "there is no store", "--dry-run", "pages", store="none.db")
 
 

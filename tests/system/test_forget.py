@@ -56,7 +56,7 @@ class Forget(ForgetCase):
         a, b = log(self.dice, 3000), log(self.dice, 3000)
         self.write("b.log", b)
         for where in (["a.log"], [self.path("a.log")], ["SOURCE"], ["--file", "moved.log", "a.log"],
-                      ["--file", "a.log.gz", "SOURCE"]):
+                      ["--file", "a.log.gz", "SOURCE"], ["moved.log"], ["a.log.gz"], ["--file", "moved.log", "a.log.gz"]):
             with self.subTest(where):
                 cut = a.index(b"\n", len(a) // 2) + 1
                 self.tallied("import", "-q", self.write("a.log", a[:cut]), "b.log")
@@ -64,7 +64,7 @@ class Forget(ForgetCase):
                 source = [row for row in self.dump()["position"] if "a.log" in row][0].split("'")[1]
                 self.append("a.log", log(self.dice, 500))
                 self.write("a.log.gz", gzip.compress(self.read("a.log")))
-                if "--file" in where:
+                if "--file" in where or "moved.log" in where:
                     os.rename(self.path("a.log"), self.path("moved.log"))
                 self.tallied("forget", *[source if word == "SOURCE" else word for word in where])
                 self.check(b)
@@ -208,10 +208,12 @@ class Refused(ForgetCase):
         self.refuse(EX_NOINPUT, "c.log", "--file", "c.log", "a.log")
         self.write("a.log", self.a[:-100])
         self.refuse(EX_DATAERR, "is shorter than", "a.log")
+        self.refuse(EX_NOINPUT, "nothing was counted", self.write("c.log", log(self.dice, 10)))
         self.write("a.log", self.a[:-60] + b"x" + self.a[-59:])
         self.refuse(EX_DATAERR, "has changed before byte", "a.log")
+        self.assertIn("--file PATH", self.err)
         os.remove(self.path("a.log"))
-        self.refuse(EX_NOINPUT, "a.log", "a.log")
+        self.refuse(EX_NOINPUT, "a.log: No such file or directory; `tallyd forget --file PATH` says where its lines are now", "a.log")
 
     def test_file_that_changed_where_no_hash_looks(self):
         """Its first and last 4 KiB and its length are the same, but one line is another: books or cells differ."""

@@ -228,14 +228,16 @@ class Troubles(Case):
                 (EX_USAGE, ["--nonsense"]), (EX_USAGE, ["nonsense"]), (EX_USAGE, []), (EX_USAGE, ["import"]),
                 (EX_USAGE, ["import", "--nonsense", "a.log"]), (EX_USAGE, ["import", "-j", "none", "a.log"]),
                 (EX_USAGE, ["import", "--store", "nonsense:a", "a.log"]), (EX_USAGE, ["query", "nonsense"]),
-                (EX_USAGE, ["query"]), (EX_USAGE, ["verify"]), (EX_USAGE, ["check", "a.log"]),
+                (EX_USAGE, ["query"]), (EX_USAGE, ["verify"]), (EX_USAGE, ["check", "bad.yaml", "a.log"]),
                 (EX_NOINPUT, ["import", "missing.log"]), (EX_NOINPUT, ["import", "."]),
                 (EX_NOINPUT, ["import", "-c", "missing.yaml", "a.log"]),
                 (EX_NOINPUT, ["query", "site", "--store", "sqlite:missing.db"]),
                 (EX_CANTCREAT, ["import", "--store", "sqlite:missing/a.db", "a.log"]),
                 (EX_CANTCREAT, ["import", "--rejects", "missing/rejects", "a.log"]),
                 (EX_CONFIG, ["import", "-c", "bad.yaml", "a.log"]), (EX_CONFIG, ["check", "-c", "bad.yaml"]),
-                (0, ["--help"]), (0, ["import", "--help"]), (0, ["--version"]), (0, ["check"])):
+                (EX_CONFIG, ["check", "bad.yaml"]), (EX_USAGE, ["check", "-c", "bad.yaml", "bad.yaml"]), (EX_USAGE, ["help", "nonsense"]),
+                (EX_USAGE, ["-c", "bad.yaml"]),
+                (0, ["--help"]), (0, ["import", "--help"]), (0, ["--version"]), (0, ["check"]), (0, ["help"])):
             with self.subTest(arguments):
                 self.tallyd("import", "-q", "a.log")
                 self.tallyd(*arguments, status=status)
@@ -308,16 +310,6 @@ class Troubles(Case):
         self.tallyd("import", "bad.log")
         self.assertEqual((2001 + 3 + 6, 1 + 1), self.booked())
 
-    def test_what_a_store_does_not_take_is_noted(self):
-        for name, text in (("sources.access.raw", b"sources: {access: {path: a.log, raw: all}}"),
-                           ("reports.site.layout", b"reports: {site: {layout: minute}}")):
-            for store, is_noted in ((b"sqlite:a.db", True), (b"mongodb://127.0.0.1:1/a", False)):
-                with self.subTest(text, store=store):
-                    self.write("a.yaml", text + b'\nstore: {url: "' + store + b'"}\n')
-                    self.assertEqual(is_noted, "note: " in self.tallyd("check", "-c", "a.yaml"))
-                    self.assertEqual(is_noted, f"({name})" in self.tallyd("check", "-c", "a.yaml", "--print"))
-            self.tallyd("import", "-c", "a.yaml", "--store", "sqlite:b.db", "a.log", status=EX_CONFIG)
-
     def test_address_of_a_database_that_is_wrong(self):
         for address, said in (("u:sec@ret@127.0.0.1:1/a", "%40"), ("u:sec:ret@127.0.0.1:1/a", "%3A"),
                               ("u:secret@127.0.0.1:1/a?tsl=true", '"tsl"')):
@@ -343,14 +335,6 @@ class Troubles(Case):
                 status, said = self.say_into(full, *arguments)
                 self.assertEqual((EX_IOERR, 1), (status, len(said.splitlines())), said)
                 self.assertIn(b"No space left", said)
-
-    def test_range_without_anything_is_noted(self):
-        self.tallyd("import", "a.log")
-        for arguments, is_noted in (([], True), (["--format", "csv"], False), (["--top", "3"], True),
-                                    (["--from", DAY[0], "--to", DAY[1]], False)):
-            with self.subTest(arguments):
-                self.tallyd("query", "pages", *arguments)
-                self.assertEqual(is_noted, "nothing was counted in this range" in self.err)
 
     def test_missing_file_does_not_keep_others_from_being_counted(self):
         self.tallyd("import", "missing.log", "a.log", status=EX_NOINPUT)

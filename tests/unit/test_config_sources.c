@@ -77,6 +77,10 @@ static void test_config_reads_a_topic(void **state)
     config_free(c);
 }
 
+#define KEYS_OF_SOURCE                                                                                 \
+    "type, path, olddir, topic, start, decode, fields, time, metric_name, metric_time, metric_value, " \
+    "metric_tags, raw, raw_w, raw_j or raw_growth"
+
 static const struct bad_config bad_files[] = {
     /* which keys go together */
     {"sources: {a: {type: kafka}}",
@@ -103,6 +107,23 @@ static const struct bad_config bad_files[] = {
      "f.yaml:2:1: rejects: found a topic and a file, expected one of them\n"},
     {"rejects: {topic: a}",
      "f.yaml:1:1: rejects: found a topic, expected kafka.brokers to say where the cluster is\n"},
+    /* what is most likely meant, and no further problem that follows from it */
+    {"kafka: {topic: x}\nrejects: {path: x}\nsources: {a: {glob: x, file: x}}",
+     "f.yaml:3:15: sources.a.glob: found an unknown key, expected " KEYS_OF_SOURCE
+     " (did you mean \"path\"?)\n"
+     "f.yaml:3:24: sources.a.file: found an unknown key, expected " KEYS_OF_SOURCE
+     " (did you mean \"path\"?)\n"
+     "f.yaml:1:9: kafka.topic: found an unknown key, expected brokers, group, instance, revoke_timeout, "
+     "threads, queue_size or properties (did you mean \"sources.NAME.topic\"?)\n"
+     "f.yaml:2:11: rejects.path: found an unknown key, expected topic or file (did you mean \"file\"?)\n"},
+    {"reports: {r: {keep: {minute: 2 days, hour: 60d}}}",
+     "f.yaml:1:30: reports.r.keep.minute: found \"2 days\", expected how long each minute is kept: from 1m "
+     "to "
+     "100000d, such as 36h, or forever\n"},
+    {"reports: {r: {where: [status=5xx, path==/x]}}",
+     "f.yaml:1:23: reports.r.where: found \"5xx\" after =, expected digits, with * for any, or - for absent "
+     "(did you mean \"5*\"?)\n"
+     "f.yaml:1:35: reports.r.where: found ==, expected = and a text, in which * stands for any part\n"},
     /* values */
     {CLUSTER "sources: {a: {type: kafka, topic: a/b}}",
      "f.yaml:2:35: sources.a.topic: found \"a/b\", expected a-z, A-Z, 0-9, ., _ and -, at most 249\n"},

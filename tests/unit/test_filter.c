@@ -210,6 +210,51 @@ static void test_condition_parse_refuses(void **state)
     }
 }
 
+/* Texts that no event has are refused before they silently count nothing. */
+static void test_condition_check_texts(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"status=5xx",
+         "found \"5xx\" after =, expected digits, with * for any, or - for absent (did you mean \"5*\"?)"},
+        {"status!=2*|50X",
+         "found \"50X\" after !=, expected digits, with * for any, or - for absent (did you mean \"50*\"?)"},
+        {"status=200,304",
+         "found \"200,304\" after =, expected digits, with * for any, or - for absent (did you "
+         "mean \"200|304\"?)"},
+        {"bytes=1MB", "found \"1MB\" after =, expected digits, with * for any, or - for absent"},
+        {"status==200", "found ==, expected = and a text, in which * stands for any part"},
+        {"status => 500", "found =>, expected >="},
+        {"bytes=<5", "found =<, expected <="},
+        {"path==/x", "found ==, expected = and a text, in which * stands for any part"},
+        {"path!==/x", "found !==, expected != and a text, in which * stands for any part"},
+        {"path=~^/x", "found =~, expected = and a text, in which * stands for any part"},
+        {"path=^/pres", "found =^, expected = and a text, in which * stands for any part"},
+        {"path=/a | =/b", "found |=, expected | and a text, in which * stands for any part"},
+        {"host=10.0.0.0/8", "found \"10.0.0.0/8\" after =, expected an address or name, such as 192.0.2.*"},
+        {"host=a|2001:db8::/32",
+         "found \"2001:db8::/32\" after =, expected an address or name, such as 192.0.2.*"},
+    };
+    static const char *const good[] = {
+        "status=200",   "status!=2*|-|404", "bytes=1e6",     "bytes=*", "bytes!=-",
+        "path=/a=b|*=", "path=*~*",         "host=*/8|10.*", "name=5xx"};
+    struct condition c;
+    struct slice name, operand;
+    struct err e;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        assert_true(condition_parse(&c, slice_text(rows[i][0]), &e)); /* as a store may have it */
+        assert_true(condition_split(slice_text(rows[i][0]), &name, &c.op, &operand));
+        assert_false(condition_check_texts(c.field, c.op, operand, &e));
+        assert_string_equal(e.text, rows[i][1]);
+    }
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
+        assert_true(condition_parse(&c, slice_text(good[i]), &e));
+        assert_true(condition_split(slice_text(good[i]), &name, &c.op, &operand));
+        if (!condition_check_texts(c.field, c.op, operand, &e))
+            fail_msg("%s: %s", good[i], e.text);
+    }
+}
+
 static void test_condition_longest_text_fits(void **state)
 {
     (void)state;
@@ -273,6 +318,7 @@ int main(void)
         cmocka_unit_test(test_condition_nul_is_a_byte),
         cmocka_unit_test(test_condition_print_has_one_spelling),
         cmocka_unit_test(test_condition_parse_refuses),
+        cmocka_unit_test(test_condition_check_texts),
         cmocka_unit_test(test_condition_longest_text_fits),
         cmocka_unit_test(test_condition_patterns_agree_with_a_naive_matcher),
     };

@@ -208,12 +208,16 @@ static void test_conditions_that_are_none(void **state)
         {"where=pth=x", "report pages: unknown dimension \"pth\" (did you mean \"path\"?)"},
         {"where=path>=x", "where: found \"path>=x\", expected a number after < <= > >="},
         {"where=path>=5", "where: found \"path>=5\", but < <= > >= compare numbers, and path is a text"},
+        {"where=path==/a", "where: path: found ==, expected = and a text, in which * stands for any part"},
+        {"where=path=/a|~b", "where: path: found |~, expected | and a text"},
         {"where=status=200",
          "unknown dimension \"status\": there is only path; a report with `by: [status]` has it"},
         {"where=path<0.0000001", "expected a number after < <= > >=, with at most 6 digits after the point"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         asking_refused(&query, *state, PARAMETERS("report=pages", cases[i].where), EX_USAGE, cases[i].error);
+    asking_refused(&query, *state, PARAMETERS("report=clients", "where=status!=5xx"), EX_USAGE,
+                   "where: status: found \"5xx\" after !=, expected digits");
 }
 
 static void test_json_is_what_the_page_reads(void **state)

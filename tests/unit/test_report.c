@@ -363,15 +363,20 @@ static void test_definition_of_before_keys_is_the_same_report(void **state)
     }
 }
 
-static void test_report_read_takes_any_field(void **state)
+static void test_report_read_takes_any_field_and_text(void **state)
 {
     (void)state;
     static const char definition[] = "by dc_once\nwhere rack_once!=-\nmeasure hits count\n";
+    static const char older[] = "by path\nwhere path==/x\nwhere status!=5xx\nmeasure hits count\n";
     struct report r;
     struct err e = {0};
     must(report_read(&r, slice_text("r"), 1, slice_text(definition), &e), &e);
     assert_string_equal(r.definition, definition);
     assert_string_equal(field_name(r.dimensions[0].field), "dc_once");
+    report_fini(&r);
+    /* and conditions that a configuration may not have any more */
+    must(report_read(&r, slice_text("r"), 1, slice_text(older), &e), &e);
+    assert_string_equal(r.definition, older);
     report_fini(&r);
 }
 
@@ -453,7 +458,7 @@ int main(void)
         cmocka_unit_test(test_report_layout_is_part_of_the_definition),
         cmocka_unit_test(test_report_definition_reads_back),
         cmocka_unit_test(test_report_piece_fields_finds_the_names),
-        cmocka_unit_test(test_report_read_takes_any_field),
+        cmocka_unit_test(test_report_read_takes_any_field_and_text),
         cmocka_unit_test(test_definition_of_before_keys_is_the_same_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
