@@ -244,24 +244,34 @@ static bool take_head(struct shape *s, const char *p, const char *end)
     return true;
 }
 
-/* Takes the next token behind a space. A list without quotes, as "0.1, 0.2", is one. NULL: it does not
- * fit. */
+/* Takes a text in quotes from behind its first quote on. */
+static const char *take_quoted(const char *from, const char *end, struct token *t)
+{
+    const char *p = from;
+    for (; p < end && *p != '"'; p++)
+        p += *p == '\\' && end - p >= 2;
+    t->is_cut = p >= end;
+    t->text = slice_of(from, (size_t)(p - from));
+    return t->is_cut ? end : p + 1;
+}
+
+/* Takes the next token behind a space. A list without quotes, as "0.1, 0.2", is one, and so is a text in
+ * quotes with its name, as uct="0.1". NULL: it does not fit. */
 static const char *take_token(const char *p, const char *end, struct token *t)
 {
     const char *from = p;
     *t = (struct token){.is_quoted = p < end && *p == '"'};
-    if (t->is_quoted) {
-        for (p = ++from; p < end && *p != '"'; p++)
-            p += *p == '\\' && end - p >= 2;
-        t->is_cut = p >= end;
-        t->text = slice_of(from, (size_t)(p - from));
-        return t->is_cut ? end : p + 1;
-    }
-    while (p < end && (*p != ' ' || p[-1] == ',')) {
-        if (*p == '"' || (*p == ' ' && p == from))
+    if (t->is_quoted)
+        return take_quoted(p + 1, end, t);
+    while (p < end && *p != '"' && (*p != ' ' || p[-1] == ',')) {
+        if (*p == ' ' && p == from)
             return NULL;
         p++;
     }
+    if (p < end && *p == '"' && p[-1] != '=')
+        return NULL;
+    if (p < end && *p == '"')
+        p = take_quoted(p + 1, end, t);
     t->text = slice_of(from, (size_t)(p - from));
     return p > from ? p : NULL;
 }

@@ -91,6 +91,8 @@ static const struct fitting cases[] = {
     {{COMBINED " \"10.0.0.9:80\""}, "auto", "auto" SKIPS},
     {{COMBINED " \"w.example\""}, "auto", "auto" SKIPS},
     {{COMBINED " 1234"}, "auto", "auto" SKIPS},
+    {{COMBINED " rt=0.123 uct=\"0.000, 0.001\" uht=\"0.100\" urt=\"-\""}, "auto", "auto" SKIPS},
+    {{COMBINED " a\"b\""}, NONE, NULL},
     {{COMBINED " 321 12600"}, "apache:combinedio", NULL},
     {{"10.0.0.1 - - " AT " \"GET /a HTTP/1.1\" 200 123" AGENT " 321 400"}, "auto", "auto" SKIPS},
     {{COMBINED " 12600 321"}, "auto", "auto" SKIPS},
