@@ -130,10 +130,13 @@ void fit_clear(struct fit *f)
     }
 }
 
-/* Does the directive show that the file is of the W3C format? Others may be comments. */
-static bool is_fields(struct slice line)
+/* Does the directive show that the file is of the W3C format? Others may be comments. IIS begins with the
+ * software, CloudFront with the version. */
+static bool is_of_w3c(struct slice line)
 {
-    return slice_begins(directive_trim(line), slice_text(DIRECTIVE_FIELDS));
+    struct slice text = directive_trim(line);
+    return slice_begins(text, slice_text(DIRECTIVE_FIELDS)) || slice_begins(text, slice_text("#Software:")) ||
+           slice_begins(text, slice_text("#Version:"));
 }
 
 /* Compiles the presets' expressions. PCRE2 is not loaded before a line is asked about. */
@@ -180,7 +183,7 @@ static bool reads(struct fit *f, struct candidate *c, const struct row *row, str
         if (row->kind == UNWRAPS)
             good &= chain_step(c->chain) == 1 && shape_add(&c->shape, bytes);
         else
-            good &= what == CHAIN_EVENT || (what == CHAIN_DIRECTIVE && is_fields(bytes));
+            good &= what == CHAIN_EVENT || (what == CHAIN_DIRECTIVE && is_of_w3c(bytes));
     }
     chain_flush(c->chain);
     return good && is_some;

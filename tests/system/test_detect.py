@@ -181,6 +181,24 @@ class Detect(Case):
             self.assertNotIn("libpcre2", self.tallyd(*asked, status=None) + self.err)
         self.assertIn("haproxy", self.propose("proxy.log"))
 
+    def test_refused_import_is_told_its_format(self):
+        """As `explain` would say it of its first line; else who may know it."""
+        combined = '10.0.0.1 - - [05/Jan/2026:10:00:00 +0000] "GET /a HTTP/1.1" 200 512 "-" "curl"'
+        for line, said in [
+                ('Feb  6 12:14:14 w haproxy[1]: 10.0.1.2:33317 [06/Feb/2009:12:14:14.655] a b/c 0/0/30/69/109 200 27 - - ---- 1/1/1/1/0 0/0 '
+                 '"GET / HTTP/1.1"', "Would fit: --decode 'haproxy', or insist by --force"),
+                ("#Software: Microsoft Internet Information Services 10.0", "--decode 'w3c'"), ("#Version: 1.0", "--decode 'w3c'"),
+                (json.dumps({"log": combined + "\n", "stream": "stdout"}), "--decode 'json:/log,combined'"),
+                ("time=2026-01-05T10:00:00Z path=/a", "--decode 'logfmt'"),
+                ("w.example " + combined, "--decode 'apache:%v %h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\"' "
+                 "(if it begins with the server's name), or insist"),
+                ('{"date": "2026-01-05T10:00:00Z"}', "Would fit: a source with decode: json, time: /date, or insist"),
+                ("one word", "`tallyd detect FILE` tries all formats; say one by --decode, or insist by --force"),
+                ("#a comment", "`tallyd detect FILE`")]:
+            with self.subTest(said):
+                self.tallyd("import", "--dry-run", self.write("a.log", line.encode() + b"\n"), status=EX_DATAERR)
+                self.assertIn(said, self.err)
+
     def test_files(self):
         line = f'10.0.0.1 - - {TIME} "GET /a HTTP/1.1" 200 5\n'.encode()
         for name in "v h*st{a}[b]'\"\\.log", "0.log", "Access-Log", "${HOME}.log":
