@@ -29,6 +29,9 @@
     X(JSON, "json", "expected well-formed JSON")                                                             \
     X(JSON_DEPTH, "json_depth", "the JSON is nested too deeply")                                             \
     X(MEMBER, "member", "a member that is needed is not there")                                              \
+    X(NO_TIME, "no_time",                                                                                    \
+      "there is no time in /@timestamp, /timestamp, /time or /ts, or where `time` of the source says: set "  \
+      "`time`")                                                                                              \
     X(TYPE, "type", "a member is of another type than expected")                                             \
     X(NUMBER, "number", "expected a number from -10^12 to 10^12")                                            \
     X(LOGFMT, "logfmt", "expected keys and values, as time=2000-10-10T20:55:36Z status=200 msg=\"text\"")    \

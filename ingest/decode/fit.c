@@ -35,6 +35,7 @@ static const struct row {
     {"logfmt", "", READS},
     {"w3c", "", READS},
     {"json", "/time_iso8601", READS},
+    {"json", "/time_local", READS},
     {"json", "/date", READS},
     {"json", "/datetime", READS},
     {"json", "/@t", READS},

@@ -70,7 +70,7 @@ ODD = [
     ("auto", 'time=2026-03-01T10:00:00Z level=info msg="x y" path=/a', 45, "time", "logfmt"),
     ("auto", "#Fields: date time c-ip cs-uri-stem sc-status", 20, "time", "w3c"),
     ("json", '{"time":"yesterday","path":"/a"}', 9, "time", None),
-    ("json", '{"path":"/a"}', 1, "member", None),
+    ("json", '{"path":"/a"}', 1, "no_time", None),
     ("logfmt", f"10.0.0.1 - - {REST} {AGENT}", 43, "logfmt", "combined"),
     ("syslog,combined", f"10.0.0.1 - - {REST} {AGENT}", 1, "syslog", "combined"),
     ("csv:time,path", f"10.0.0.1 - - {REST} {AGENT}", 84, "columns", "combined"),

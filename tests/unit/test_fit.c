@@ -137,6 +137,7 @@ static const struct fitting cases[] = {
     {{"{\"message\":\"odd\",\"time\":\"2020-01-01T00:00:00Z\"}"}, "json", NULL},
     {{"{\"time\":\"2020-01-01T00:00:00Z\"}", "{\"ts\":1600000000}"}, "json", NULL},
     {{"{\"time_iso8601\":\"2020-01-01T00:00:00+00:00\"}"}, "json, time: /time_iso8601", NULL},
+    {{"{\"time_local\":\"05/Jan/2026:10:00:00 +0000\"}"}, "json, time: /time_local", NULL},
     {{"{\"when\":\"2020-01-01T00:00:00Z\"}"}, NONE, NULL},
     {{"{\"time\":\"2020-01-01T00:00:00Z\""}, NONE, NULL},
     {{"{\"name\":\"a\",\"value\":1,\"ts\":1600000000}"}, "metric", NULL},
