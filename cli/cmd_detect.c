@@ -173,6 +173,7 @@ static const struct tried *find(struct detect *d)
                                           "apache:vhost_common",
                                           "nginx:main",
                                           "syslog,auto",
+                                          "cri,auto",
                                           "json:/message,auto",
                                           "json:/log,auto",
                                           "json",

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/pcre.h"
 #include "ingest/decode/chain.h"
+#include "ingest/decode/cri.h"
 #include "ingest/decode/json.h"
 #include "ingest/decode/json_paths.h"
 #include "ingest/decode/preset.h"
@@ -28,6 +29,7 @@ static const struct row {
     {"metric", "", READS},
     {"json:/message", "", UNWRAPS},
     {"json:/log", "", UNWRAPS},
+    {"cri", "", UNWRAPS},
     {"syslog", "", UNWRAPS},
     {NULL, "", UNWRAPS}, /* the line itself */
     {"json", "", READS},
@@ -163,6 +165,14 @@ static bool has_members(struct candidate *c, struct slice line)
     return good;
 }
 
+/* Is it a container's line, whose stream and tag syslog would take for a host and a text? */
+static bool is_of_container(const struct row *row, struct slice line)
+{
+    struct cri_text found;
+    const char *at;
+    return row->step != NULL && strcmp(row->step, "syslog") == 0 && cri_parse(line, &found, &at);
+}
+
 /* Does the candidate read the whole line? */
 static bool reads(struct fit *f, struct candidate *c, const struct row *row, struct slice line)
 {
@@ -176,6 +186,8 @@ static bool reads(struct fit *f, struct candidate *c, const struct row *row, str
         return c->regex != NULL && pcre_match(c->regex, f->run, line, PRESET_STEPS) > 0;
     if (row->kind == MEMBERS)
         return has_members(c, line);
+    if (is_of_container(row, line))
+        return false;
     if (c->chain == NULL)
         return shape_add(&c->shape, line);
     chain_start(c->chain, &r);

@@ -2,9 +2,9 @@
  * samples of rejects ask it.
  *
  * Tried   : presets (preset.h), metrics, the line protocol, JSON, logfmt, lines of access logs (shape.h), and
- *           these behind a syslog header or in the member /message or /log of JSON. Not tried are formats
- *           that a line does not give away: regular expressions, and columns, whose names are in a file's
- *           first line.
+ *           these behind a header of syslog or of a container, or in the member /message or /log of JSON.
+ *           Not tried are formats that a line does not give away: regular expressions, and columns, whose
+ *           names are in a file's first line.
  * Sure    : a format is named only if it reads all lines, and if the lines leave no doubt about their fields.
  * Fields  : makes no own fields (event.h), so a daemon may ask without changing what it counts.
  * Cost    : some µs a line; fit_new() takes some 100 KiB. Not for the hot path.

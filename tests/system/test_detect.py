@@ -139,6 +139,7 @@ class Detect(Case):
     def test_other_steps(self):
         combined = f'10.0.0.1 - - {TIME} "GET /a HTTP/1.1" 200 5 "-" "A"'
         for lines, wanted in [([f"<34>Oct 11 22:14:15 w nginx: {combined}"], "decode: [syslog, combined]\n"),
+                              ([f"2026-01-05T10:00:01.5Z stdout F {combined}"], "decode: [cri, combined]\n"),
                               ([json.dumps({"message": combined, "@timestamp": "2020-01-01T00:00:00Z"})], "[json:/message, combined]"),
                               ([json.dumps({"log": combined + "\n", "stream": "stdout"})], "decode: [json:/log, combined]\n"),
                               (['{"time":"2020-01-01T00:00:00Z","path":"/a"}'], "decode: [json]\n"),
@@ -194,6 +195,7 @@ class Detect(Case):
                  "(if it begins with the server's name), or insist"),
                 ('{"date": "2026-01-05T10:00:00Z"}', "Would fit: a source with decode: json, time: /date, or insist"),
                 ("one word", "`tallyd detect FILE` tries all formats; say one by --decode, or insist by --force"),
+                ("2026-01-05T10:00:01.5Z stdout F " + combined, "--decode 'cri,combined'"),
                 ("#a comment", "`tallyd detect FILE`")]:
             with self.subTest(said):
                 self.tallyd("import", "--dry-run", self.write("a.log", line.encode() + b"\n"), status=EX_DATAERR)

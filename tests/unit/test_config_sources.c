@@ -129,7 +129,7 @@ static const struct bad_config bad_files[] = {
     /* decoding: more in test_decode.c */
     {"sources: {a: {decode: [combied]}}",
      "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
-     "common, combined, vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, protobuf:FILE, "
+     "common, combined, vhost_combined, syslog, cri, msgpack, avro, avro:FILE, protobuf, protobuf:FILE, "
      "json:/POINTER, json, metric, logfmt, influx, statsd, otlp, otlp:totals, remote_write, "
      "remote_write:deltas, remote_write:totals, csv:COLUMNS, tsv:COLUMNS, "
      "regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, nginx:FORMAT, "
@@ -343,7 +343,7 @@ static void test_config_reads_sources_before_reports(void **state)
         fixture_config("reports: {r: {by: [colour]}}\nsources: {a: {decode: json, fields: {colour: /c}}}"));
     expect_problems("reports: {r: {by: [colour, colour_of_it, pth]}}\nsources: {a: {decode: jsn}}",
                     "f.yaml:2:23: sources.a.decode: found \"jsn\", expected auto, common, combined, "
-                    "vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, protobuf:FILE, "
+                    "vhost_combined, syslog, cri, msgpack, avro, avro:FILE, protobuf, protobuf:FILE, "
                     "json:/POINTER, json, metric, logfmt, "
                     "influx, statsd, otlp, otlp:totals, remote_write, remote_write:deltas, "
                     "remote_write:totals, "

@@ -122,6 +122,12 @@ static const struct fitting cases[] = {
     {{"<34>1 2003-10-11T22:14:15Z w nginx - - - " COMBINED}, "syslog,combined", NULL},
     {{"Oct 11 22:14:15 w nginx: w.example:80 " COMBINED}, "syslog,vhost_combined", NULL},
     {{"Oct 11 22:14:15 w cron[3]: odd"}, NONE, NULL},
+    {{"2026-01-05T10:00:01.5Z stdout F " COMBINED, "2026-01-05T10:00:01Z stderr F 10.0.0.2 - - " GET AGENT},
+     "cri,combined",
+     NULL},
+    {{"2026-01-05T10:00:01.5Z stdout P " COMBINED, "2026-01-05T10:00:01Z stdout F 10.0.0.2 - - " GET AGENT},
+     NONE,
+     NULL},
     {{"Oct 11 22:14:15 w haproxy[3]: 10.0.1.2:33313 [06/Feb/2009:12:12:51.443] a b/c 0/0/5 2 -- 0/0/0/0/3 "
       "0/0"},
      "haproxy",
