@@ -49,6 +49,27 @@ class Steps(Case):
         self.assertEqual((9, 4), self.booked())
         self.assertEqual({"/a b": 6.0}, self.cost())
 
+    def test_what_measures_skip_is_told(self):
+        """Once for each field, and not if it is a number in some event, or if no report counts the event."""
+        self.write("tallyd.yaml", b"sources: {app: {path: app.log, decode: logfmt}}\nreports:\n"
+                   b"  slow: {by: [path], measures: {s: sum(took), p: histogram(took), m: max(size)}}\n"
+                   b"  hits: {by: [path], where: [path=/x], measures: {s: sum(took)}}\n")
+        self.write("app.log", b"time=2026-01-05T10:00:00Z path=/a took=12ms size=-\ntime=2026-01-05T10:00:00Z path=/a took=1.5s size=3\n")
+        self.tallyd("import", "-c", "tallyd.yaml", "--dry-run", "app.log")
+        self.assertEqual('tallyd import: app.log: took is no number in any of the 2 events looked at, as "12ms": sum(took) of report slow '
+                         "skips it\n", self.err.replace(self.dir + "/", ""))
+        self.tallyd("import", "-c", "tallyd.yaml", "--dry-run", "-q", "app.log")
+        self.assertEqual("", self.err)
+        said = self.tallyd("explain", "-c", "tallyd.yaml", "-f", "app.log")
+        self.assertEqual([2, 0], [said.count("; no number: sum(took) skips it\n"), said.count("; no number: max(size)")])
+
+    def test_events_without_a_path_are_told(self):
+        for member, said in ("uri", "none of the 1 events looked at has a path: report pages counts them as path=-"), ("path", ""):
+            self.tallyd("import", "--dry-run", "--decode", "json",
+                        self.write("app.json", b'{"time":"2026-01-05T10:00:00Z","%s":"/a"}\n' % member.encode()))
+            self.assertIn(said, self.err)
+            self.assertEqual(said != "", "has a path" in self.err)
+
 
 if __name__ == "__main__":
     unittest.main()
