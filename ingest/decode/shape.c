@@ -150,6 +150,8 @@ static unsigned kind_of_tail(const struct token *t)
         return quotes | TAIL_DASH;
     if (all_digits(t->text))
         return quotes | TAIL_INTEGER;
+    if (t->text.ptr[0] == '[' && slice_end(t->text)[-1] == ']')
+        return quotes | TAIL_BRACKETS;
     kind = kind_of_list(t->text, is_address, TAIL_ADDRESS, TAIL_ADDRESSES);
     if (kind == 0)
         kind = kind_of_list(t->text, is_seconds_or_dash, TAIL_SECONDS, TAIL_SECONDS_LIST);
@@ -276,14 +278,13 @@ static const char *take_token(const char *p, const char *end, struct token *t)
     return p > from ? p : NULL;
 }
 
+/* Takes all tokens. If there are too many, each further one takes the place of the last. */
 static bool take_tokens(const char *p, const char *end, struct tokens *ts)
 {
     ts->count = 0;
     while (p != NULL && p < end) {
-        if (ts->count == COUNT_OF(ts->list) || *p != ' ')
-            return false;
-        p = take_token(p + 1, end, &ts->list[ts->count]);
-        ts->count += p != NULL;
+        size_t place = ts->count < COUNT_OF(ts->list) ? ts->count++ : COUNT_OF(ts->list) - 1;
+        p = *p == ' ' ? take_token(p + 1, end, &ts->list[place]) : NULL;
     }
     return p != NULL;
 }

@@ -25,6 +25,12 @@
     "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" " \
     "\"$http_user_agent\""
 
+#define ID "752178adb17130b291aefd8c386279e7"
+#define INGRESS_FIELDS                                                                          \
+    " $request_length $request_time [$proxy_upstream_name] [$proxy_alternative_upstream_name] " \
+    "$upstream_addr "                                                                           \
+    "$upstream_response_length $upstream_response_time $upstream_status $req_id"
+
 struct fitting {
     const char *lines[LINES];
     const char *want; /* as fit_print() prints it, without its doubt */
@@ -93,6 +99,14 @@ static const struct fitting cases[] = {
     {{COMBINED " 1234"}, "auto", "auto" SKIPS},
     {{COMBINED " rt=0.123 uct=\"0.000, 0.001\" uht=\"0.100\" urt=\"-\""}, "auto", "auto" SKIPS},
     {{COMBINED " a\"b\""}, NONE, NULL},
+    {{COMBINED " 99 0.012 [default-web-80] [] 10.1.0.2:8080 512 0.012 200 " ID,
+      COMBINED " 99 0.012 [default-web-80] [] 10.1.0.2:80, 10.1.0.3:80 0, 512 0.000, 0.012 502, 200 " ID,
+      COMBINED " 99 0.000 [] [] - - - - " ID},
+     "nginx:" NGINX_LINE INGRESS_FIELDS,
+     NULL},
+    {{COMBINED " 99 0.012 default-web-80 [] 10.1.0.2:8080 512 0.012 200 " ID}, "auto", "auto" SKIPS},
+    {{COMBINED " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15"}, "auto", "auto" SKIPS},
+    {{COMBINED " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 \"15"}, NONE, NULL},
     {{COMBINED " 321 12600"}, "apache:combinedio", NULL},
     {{"10.0.0.1 - - " AT " \"GET /a HTTP/1.1\" 200 123" AGENT " 321 400"}, "auto", "auto" SKIPS},
     {{COMBINED " 12600 321"}, "auto", "auto" SKIPS},
