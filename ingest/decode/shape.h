@@ -9,7 +9,7 @@
  *             X-Forwarded-For  addresses, in a line a list of them; behind the agent also without a list
  *             $request_time    seconds with three digits
  *             $upstream_response_time   behind it; absent or a list in some line
- *             ingress-nginx    its nine fields: a size, seconds, two names in brackets, then five of upstreams
+ *             ingress-nginx    nine fields: a size, seconds, two names in brackets, five of upstreams
  *             %I %O            larger than the request, and than the body by a header's size
  *           Any other whole number behind the agent is in doubt: it may be %D or %T.
  * Cut     : a line that ends within its agent does not count for the tail.

@@ -154,6 +154,22 @@ class Detect(Case):
             self.assertIn("counted" if len(lines) == 1 else "rejected 1 + parsed 1",
                           self.tallyd("import", "-c", "proposed.yaml", "--dry-run", "a.log"))
 
+    def test_members_with_other_names(self):
+        """Proposed are fields that the events lack; they are then counted."""
+        line = {"time_local": "05/Jan/2026:10:00:00 +0000", "remote_addr": "10.0.0.1", "remote_user": None, "uri": "/a", "request_uri": "/a?b",
+                "status": "200", "body_bytes_sent": "5", "bytes": 7, "http_user_agent": "curl", "request_time": "0.25"}
+        self.write("a.json", json.dumps(line).encode() + b"\n")
+        self.assertIn("    decode: [json]\n    time: /time_local\n    fields: {host: /remote_addr, target: /request_uri, agent: /http_user_agent, "
+                      "duration: /request_time}\n", self.propose("a.json"))
+        event = json.loads(self.tallyd("explain", "-c", "proposed.yaml", "--json", "-f", "a.json"))
+        self.assertEqual({"host": "10.0.0.1", "target": "/a?b", "path": "/a", "status": "200", "bytes": "7", "agent": "curl", "duration": "0.25"},
+                         {field["name"]: field["value"] for field in event["fields"]})
+        for known in {"request": "GET /a HTTP/1.1", "uri": "/a"}, {"path": "/a", "uri": "/a", "url": "/a"}, {"duration": 1, "request_time": 1}:
+            self.write("a.json", json.dumps({"time": "2026-01-05T10:00:00Z", **known}).encode() + b"\n")
+            proposed = self.propose("a.json")
+            self.assertNotIn("fields", proposed)
+            self.assertNotIn("caddy", proposed)  # which is JSON, too
+
     def test_columns_that_the_log_names(self):
         self.write("a.log", b"#Version: 1.0\n#Fields: date time c-ip\n2020-01-01 00:00:00 ::1\n")
         self.assertIn("decode: [w3c]\n", self.propose("a.log"))
