@@ -10,6 +10,9 @@
  * for long, and one line is mostly enough. */
 #define SECOND_BYTES ((size_t)64 << 10)
 
+/* Bytes of a format that an error can show whole, beside all that it says. */
+#define FORMAT_BYTES_MAX 200
+
 struct judge {
     struct chain *chain;
     size_t line_max;
@@ -80,6 +83,8 @@ static void print_next(const struct judge *j, const struct decode *d, struct tex
     bool fits = fit_reject(fit, d, j->first, j->why.reason, &found);
     if (!fits) {
         text_puts(out, "`tallyd detect FILE` tries all formats; say one by --decode");
+    } else if (found.steps.len > FORMAT_BYTES_MAX) {
+        text_puts(out, "`tallyd detect FILE` shows the format that would fit; say it by --decode");
     } else if (found.time[0] != '\0') {
         text_puts(out, "Would fit: a source with decode: ");
         fit_print(&found, out); /* with its time, for which there is no option */

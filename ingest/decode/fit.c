@@ -280,11 +280,18 @@ bool fit_moved(const struct decode *decode, struct slice line, struct fit_format
                                          "nginx:$http_x"};
     const struct decode_step *s = &decode->steps[0];
     struct shape shape = {0};
-    bool is_front = false, is_named = s->kind == STEP_LINE && !s->is_compiled && s->format != CLF_AUTO;
+    struct cri_text container;
+    const char *at;
+    bool is_front = false, is_named = decode->step_count == 1 && s->kind == STEP_LINE && !s->is_compiled &&
+                                      s->format != CLF_AUTO;
     text_clear(&found->steps);
     found->time[0] = '\0';
-    if (decode->step_count != 1 || !is_named || !shape_add(&shape, line) ||
-        !shape_format(&shape, true, &found->steps, &found->doubt))
+    if (is_named && cri_parse(line, &container, &at)) {
+        found->doubt = NULL;
+        text_printf(&found->steps, "cri,%s", clf_format_name(s->format));
+        return true;
+    }
+    if (!is_named || !shape_add(&shape, line) || !shape_format(&shape, true, &found->steps, &found->doubt))
         return false;
     for (size_t i = 0; i < COUNT_OF(fronts) && !is_front; i++)
         is_front = slice_begins(text_slice(&found->steps), slice_text(fronts[i]));

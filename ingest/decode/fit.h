@@ -45,7 +45,8 @@ bool fit_line(struct fit *f, struct slice line, struct fit_format *found);
 bool fit_reject(struct fit *f, const struct decode *decode, struct slice line, enum reject_reason reason,
                 struct fit_format *found);
 /* Finds another format of a line that `decode` read, if `decode` most likely took a text before the host for
- * the host: combined reads "www.example.org 10.0.0.1 - - […". False: there is none. */
+ * the host: combined reads "www.example.org 10.0.0.1 - - […", and a container's header. False: there is
+ * none. */
 bool fit_moved(const struct decode *decode, struct slice line, struct fit_format *found);
 /* Adds "json", or "apache:%v … (if …)", for a reader. */
 void fit_print(const struct fit_format *found, struct text *out);

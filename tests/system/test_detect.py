@@ -217,6 +217,12 @@ class Detect(Case):
                 self.tallyd("import", "--dry-run", self.write("a.log", line.encode() + b"\n"), status=EX_DATAERR)
                 self.assertIn(said, self.err)
 
+    def test_long_format_is_not_cut(self):
+        self.write("a.log", f'10.0.0.1 - - {TIME} "GET /a HTTP/1.1" 200 5 "-" "A" 99 0.012 [a-80] [] ::1 5 0.012 200 {"5" * 32}\n'.encode())
+        self.tallyd("import", "--dry-run", "--decode", "combined", "a.log", status=EX_DATAERR)
+        self.assertIn(". `tallyd detect FILE` shows the format that would fit; say it by --decode, or insist by --force\n", self.err)
+        self.assertIn("$proxy_upstream_name", self.propose("a.log"))
+
     def test_files(self):
         line = f'10.0.0.1 - - {TIME} "GET /a HTTP/1.1" 200 5\n'.encode()
         for name in "v h*st{a}[b]'\"\\.log", "0.log", "Access-Log", "${HOME}.log":

@@ -58,6 +58,7 @@ ODD = [
     ("combined", f'10.0.0.1 - - [2000-10-10T13:55:36-07:00] "GET / HTTP/1.0" 200 5 {AGENT}', 17, "time", None),
     ("combined", f'10.0.0.1 - - [10/10/2000:13:55:36 -0700] "GET / HTTP/1.0" 200 5 {AGENT}', 21, "time", None),
     ("combined", f'"10.0.0.1" - - {REST} {AGENT}', 1, "host", None),
+    ("combined", f"2026-01-05T10:00:01Z stdout F 10.0.0.1 - - {REST} {AGENT}", None, None, "cri,combined"),
     # other servers' lines
     ("combined", HAPROXY, 5, "identity", "haproxy"),
     ("combined", ELB, 46, "time", "elb"),
