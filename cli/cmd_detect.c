@@ -3,6 +3,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/first_lines.h"
+#include "cli/members.h"
 #include "cli/options.h"
 #include "config/config_read.h"
 #include "daemon/setup.h"
@@ -41,8 +42,9 @@ struct tried {
     char *steps, *time; /* as --decode takes it; the source's `time`, "": none */
     size_t read;        /* lines that it reads */
     size_t events;
-    size_t paths;  /* events with a path and a host */
-    size_t missed; /* number of the first line that it does not read; 0: none */
+    size_t paths;     /* events with a path and a host */
+    uint64_t present; /* bit per enum field that some event has */
+    size_t missed;    /* number of the first line that it does not read; 0: none */
     struct reject why;
     bool has_header; /* the first line has only names */
 };
@@ -91,6 +93,7 @@ static bool reads(struct chain *c, struct slice line, struct tried *t, struct re
         good = what != CHAIN_REJECT;
         is_event = what == CHAIN_EVENT;
         t->events += is_event;
+        t->present |= is_event ? ev.present : 0;
         t->paths += is_event && event_has(&ev, FIELD_PATH) && event_has(&ev, FIELD_HOST);
     }
     chain_flush(c);
@@ -154,9 +157,11 @@ static const struct tried *try_presets(struct detect *d)
 {
     const struct tried *found = NULL;
     for (const struct preset *p = presets; p->name != NULL; p++) {
-        const struct tried *t = try(d, p->name, "", false);
+        struct tried *t = try(d, p->name, "", false);
         bool is_json = strcmp(p->step, "json") == 0;
-        if (found == NULL && t != NULL && t->read == d->lines && (!is_json || t->paths == d->lines))
+        if (t != NULL && is_json && t->paths < d->lines)
+            t->read = 0;
+        if (found == NULL && t != NULL && t->read == d->lines)
             found = t;
     }
     return found;
@@ -173,6 +178,7 @@ static const struct tried *find(struct detect *d)
                                           "apache:vhost_common",
                                           "nginx:main",
                                           "syslog,auto",
+                                          "cri,auto",
                                           "json:/message,auto",
                                           "json:/log,auto",
                                           "json",
@@ -260,6 +266,23 @@ static void print_path(const char *file, struct text *out)
     text_fini(&pattern);
 }
 
+/* Adds the fields of an event of JSON whose members are called otherwise. */
+static void print_members(const struct detect *d, const struct tried *t, const struct decode *decode,
+                          struct text *out)
+{
+    struct text fields = {0};
+    if (decode->step_count > 1 || decode->steps[0].kind != STEP_JSON || decode->preset != NULL)
+        return;
+    struct members *m = members_new();
+    for (size_t i = 0; i < d->lines; i++)
+        members_look(m, line_of(d, i));
+    members_print(m, t->present, &fields);
+    if (fields.len > 0)
+        text_printf(out, "\n    fields: %s", fields.ptr);
+    text_fini(&fields);
+    members_free(m);
+}
+
 static void print_source(const struct detect *d, const struct tried *t, struct text *out)
 {
     struct decode decode;
@@ -277,6 +300,7 @@ static void print_source(const struct detect *d, const struct tried *t, struct t
     decode_print_steps(&decode, out);
     if (t->time[0] != '\0')
         text_printf(out, "\n    time: %s", t->time);
+    print_members(d, t, &decode, out);
     text_putc(out, '\n');
 }
 

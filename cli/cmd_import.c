@@ -10,6 +10,7 @@
 #include "daemon/count/expire.h"
 #include "daemon/file/handover.h"
 #include "daemon/judge.h"
+#include "daemon/lacks.h"
 #include "daemon/service/stop.h"
 #include "daemon/setup.h"
 #include "daemon/source.h"
@@ -159,6 +160,20 @@ static void look_at_first(const struct source *src, const struct decode *decode)
     text_fini(&fits);
 }
 
+/* Say what reports count, but none of the first events has. */
+static void look_for_lacks(const struct import *im, const struct source *src, const struct decode *decode,
+                           const struct constants *constants)
+{
+    struct text lacks = {0};
+    lacks_print(src, decode, constants, im->config->reports, im->config->report_count, &lacks);
+    struct slice rest = text_slice(&lacks);
+    while (rest.len > 0) {
+        struct slice line = slice_cut(&rest, '\n');
+        fprintf(stderr, "tallyd import: %s: %.*s\n", src->range.label, SLICE_ARGS(line));
+    }
+    text_fini(&lacks);
+}
+
 /* A file's books in the store, of all its imports. */
 struct file_books {
     const struct range *range; /* range of this import */
@@ -264,6 +279,8 @@ static bool import_file(struct import *im, const char *path, struct err *e)
     }
     look_at_first(&src, decode);
     setup_constants(im->config, path, NULL, &constants);
+    if (!im->quiet)
+        look_for_lacks(im, &src, decode, &constants);
     pipeline_set_decode(im->pipeline, decode, &constants, im->dry_run ? NULL : setup_raw(im->config, path));
     progress_bar_init(&im->bar, path, input_raw_size(src.in), &clock_system, im->quiet);
     bool good = pipeline_run(im->pipeline, src.reader, &src.range, e);

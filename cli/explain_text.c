@@ -79,6 +79,25 @@ static void print_place(const struct explained *a, enum field f, struct text *ou
     }
 }
 
+/* The first measure of a report that counts the event, but skips this field of it, which is no number; NULL:
+ * there is none. */
+static const struct measure *skipping(const struct explained *a, enum field f)
+{
+    const struct config *c = a->by->config;
+    const struct slice text = a->ev->field[f];
+    if (event_has_number(a->ev, f) || event_is_absent(text.ptr, slice_end(text)))
+        return NULL;
+    for (size_t i = 0; i < c->report_count; i++) {
+        const struct report *r = &c->reports[i];
+        for (size_t k = 0; k < r->measure_count && explain_left_out(r, a->ev) == NULL; k++) {
+            const struct measure *m = &r->measures[k];
+            if (m->kind != MEASURE_COUNT && m->kind != MEASURE_DISTINCT && m->field == f)
+                return m;
+        }
+    }
+    return NULL;
+}
+
 static void print_fields(const struct explained *a, struct text *out)
 {
     char number[NUMBER_BYTES], time[EXPLAIN_TIME_BYTES];
@@ -93,6 +112,9 @@ static void print_fields(const struct explained *a, struct text *out)
         print_place(a, f, out);
         if (explain_number(a->ev, f, number) && !slice_is(a->ev->field[f], number))
             text_printf(out, "; the number %s", number);
+        const struct measure *m = skipping(a, f);
+        if (m != NULL)
+            text_printf(out, "; no number: %s skips it", m->expression);
         text_putc(out, '\n');
     }
 }

@@ -10,6 +10,9 @@
  * for long, and one line is mostly enough. */
 #define SECOND_BYTES ((size_t)64 << 10)
 
+/* Bytes of a format that an error can show whole, beside all that it says. */
+#define FORMAT_BYTES_MAX 200
+
 struct judge {
     struct chain *chain;
     size_t line_max;
@@ -72,21 +75,45 @@ static bool judge_bytes(struct judge *j, struct slice bytes, bool is_all, bool t
     return *has || is_all || j->lines == JUDGE_LINES;
 }
 
+/* What to do: the format that fits the first line that is rejected, as `import` takes it. */
+static void print_next(const struct judge *j, const struct decode *d, struct text *out)
+{
+    struct fit *fit = fit_new(j->line_max);
+    struct fit_format found = {0};
+    bool fits = fit_reject(fit, d, j->first, j->why.reason, &found);
+    if (!fits) {
+        text_puts(out, "`tallyd detect FILE` tries all formats; say one by --decode");
+    } else if (found.steps.len > FORMAT_BYTES_MAX) {
+        text_puts(out, "`tallyd detect FILE` shows the format that would fit; say it by --decode");
+    } else if (found.time[0] != '\0') {
+        text_puts(out, "Would fit: a source with decode: ");
+        fit_print(&found, out); /* with its time, for which there is no option */
+    } else {
+        text_printf(out, "Would fit: --decode '%s'", found.steps.ptr);
+        if (found.doubt != NULL)
+            text_printf(out, " (%s)", found.doubt);
+    }
+    text_fini(&found.steps);
+    fit_free(fit);
+}
+
 static bool refuse(const struct judge *j, const struct decode *d, bool is_known, struct err *e)
 {
     char quote[SUGGEST_QUOTE_BYTES], number[UNITS_NUMBER_BYTES];
-    struct text steps = {0};
+    struct text steps = {0}, next = {0};
     struct record r = {.value = j->first};
     struct slice line = j->first;
     struct reject why = j->why;
     decode_print_steps(d, &steps);
+    print_next(j, d, &next);
     chain_hide(j->chain, &r, &line, &why);
     err_set(e, EX_DATAERR,
-            "none of its %s %s lines can be parsed as %.200s, so nothing of %s is counted. Line %zu, column "
-            "%zu: %s, found %s. Say its format by --decode, or insist by --force",
+            "none of its %s %s lines can be parsed as %.100s, so nothing of %s is counted. Line %zu, column "
+            "%zu: %s, found %s. %.300s, or insist by --force",
             is_known ? "next" : "first", units_number((int64_t)j->lines, number), steps.ptr,
             is_known ? "them" : "it", j->first_number, why.column, reject_help(why.reason),
-            suggest_quote(line, quote));
+            suggest_quote(line, quote), next.ptr);
+    text_fini(&next);
     text_fini(&steps);
     return false;
 }

@@ -26,9 +26,14 @@
     X(FUTURE, "future", "the time is further in the future than limits.future_max")                          \
     X(TOMBSTONE, "tombstone", "the message has no value")                                                    \
     X(SYSLOG, "syslog", "expected a syslog header, as <34>1 2003-10-11T22:14:15Z host app - - - text")       \
+    X(CRI, "cri", "expected a line of a container's log, as 2000-10-10T20:55:36.5Z stdout F text")           \
+    X(PART, "part", "it is a part of a line that the container's runtime split: parts are not joined")       \
     X(JSON, "json", "expected well-formed JSON")                                                             \
     X(JSON_DEPTH, "json_depth", "the JSON is nested too deeply")                                             \
     X(MEMBER, "member", "a member that is needed is not there")                                              \
+    X(NO_TIME, "no_time",                                                                                    \
+      "there is no time in /@timestamp, /timestamp, /time or /ts, or where `time` of the source says: set "  \
+      "`time`")                                                                                              \
     X(TYPE, "type", "a member is of another type than expected")                                             \
     X(NUMBER, "number", "expected a number from -10^12 to 10^12")                                            \
     X(LOGFMT, "logfmt", "expected keys and values, as time=2000-10-10T20:55:36Z status=200 msg=\"text\"")    \

@@ -502,6 +502,9 @@ static enum chain_result next_of_any(struct chain *c, struct event *ev, struct r
         case STEP_SYSLOG:
             what = chain_unwrap_syslog(c, l, why, bytes);
             break;
+        case STEP_CRI:
+            what = chain_unwrap_cri(c, l, why, bytes);
+            break;
         case STEP_MSGPACK:
             what = chain_unwrap_msgpack(c, l, why, bytes);
             break;

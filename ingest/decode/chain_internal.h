@@ -73,6 +73,7 @@ static inline void chain_go_inside(struct chain *c, struct slice text)
 /* Unwrap the next line, value or message. CHAIN_END: the next step goes on with what is in it. */
 enum chain_result chain_unwrap_syslog(struct chain *c, struct level *l, struct reject *why,
                                       struct slice *bytes);
+enum chain_result chain_unwrap_cri(struct chain *c, struct level *l, struct reject *why, struct slice *bytes);
 enum chain_result chain_unwrap_msgpack(struct chain *c, struct level *l, struct reject *why,
                                        struct slice *bytes);
 enum chain_result chain_unwrap_schema(struct chain *c, struct level *l, struct reject *why,

@@ -1,5 +1,6 @@
 /* Steps that unwrap a message or a line for the step behind. */
 #include "ingest/decode/chain_internal.h"
+#include "ingest/decode/cri.h"
 #include "ingest/decode/msgpack.h"
 #include "ingest/decode/syslog.h"
 
@@ -15,6 +16,23 @@ enum chain_result chain_unwrap_syslog(struct chain *c, struct level *l, struct r
     if (!syslog_parse(line, &text, &at))
         return chain_refuse(why, REJECT_SYSLOG, (size_t)(at - line.ptr) + 1);
     chain_go_inside(c, text);
+    return CHAIN_END;
+}
+
+enum chain_result chain_unwrap_cri(struct chain *c, struct level *l, struct reject *why, struct slice *bytes)
+{
+    const char *at;
+    struct cri_text found;
+    struct slice line = *bytes = level_take_line(l);
+    if (line.len > c->line_max)
+        return chain_refuse(why, REJECT_TOO_LONG, c->line_max + 1);
+    if (line.len == 0)
+        return chain_refuse(why, REJECT_EMPTY, 1);
+    if (!cri_parse(line, &found, &at))
+        return chain_refuse(why, REJECT_CRI, (size_t)(at - line.ptr) + 1);
+    if (found.is_part)
+        return chain_refuse(why, REJECT_PART, (size_t)(at - line.ptr) + 1);
+    chain_go_inside(c, found.text);
     return CHAIN_END;
 }
 

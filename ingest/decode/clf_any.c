@@ -259,26 +259,25 @@ static HOT bool has_more(const char *p, const char *end)
     return LIKELY(is_quote_after_space(p, end)) || skip_spaces(p, end) != end;
 }
 
-/* Skips further fields behind a combined line: words and texts in quotes, with a space before each. Returns
- * the first byte that does not fit, or the end. */
-static COLD const char *skip_fields(const char *p, const char *end)
+/* The end of a field behind a combined line: a word, a text in quotes, or both, as uct="0.120, 0.004". If a
+ * quote stands elsewhere or is not closed, that quote. */
+static COLD const char *skip_field(const char *p, const char *end)
 {
     bool odd;
-    while (p < end && *p == ' ') {
-        const char *from = skip_spaces(p, end);
-        if (from == end)
-            return end;
-        const char *q = from;
-        if (*from == '"') {
-            q = closing_quote(from + 1, end, &odd);
-            if (q == end)
-                return from;
-            q++;
-        }
-        while (*from != '"' && q < end && *q != ' ' && *q != '"')
-            q++;
-        p = q;
-    }
+    const char *q = p;
+    while (q < end && *q != ' ' && *q != '"')
+        q++;
+    bool is_text = q < end && *q == '"' && (q == p || q[-1] == '=');
+    const char *close = is_text ? closing_quote(q + 1, end, &odd) : end;
+    return close < end ? close + 1 : q;
+}
+
+/* Skips further fields behind a combined line, with a space before each. Returns the first byte that does not
+ * fit, or the end. */
+static COLD const char *skip_fields(const char *p, const char *end)
+{
+    while (p < end && *p == ' ')
+        p = skip_field(skip_spaces(p, end), end);
     return p;
 }
 

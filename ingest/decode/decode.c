@@ -35,6 +35,7 @@ const char *const decode_step_names[] = {"auto",
                                          "combined",
                                          "vhost_combined",
                                          "syslog",
+                                         "cri",
                                          "msgpack",
                                          "avro",
                                          "avro:FILE",
@@ -68,11 +69,19 @@ const char *const decode_step_names[] = {"auto",
                                          NULL};
 
 /* The names of steps that have nothing but a name. */
-static const char *const plain_steps[] = {
-    [STEP_SYSLOG] = "syslog",     [STEP_MSGPACK] = "msgpack", [STEP_AVRO] = "avro",
-    [STEP_PROTOBUF] = "protobuf", [STEP_JSON] = "json",       [STEP_METRIC] = "metric",
-    [STEP_LOGFMT] = "logfmt",     [STEP_W3C] = "w3c",         [STEP_INFLUX] = "influx",
-    [STEP_STATSD] = "statsd",     [STEP_OTLP] = "otlp",       [STEP_REMOTE_WRITE] = "remote_write"};
+static const char *const plain_steps[] = {[STEP_SYSLOG] = "syslog",
+                                          [STEP_CRI] = "cri",
+                                          [STEP_MSGPACK] = "msgpack",
+                                          [STEP_AVRO] = "avro",
+                                          [STEP_PROTOBUF] = "protobuf",
+                                          [STEP_JSON] = "json",
+                                          [STEP_METRIC] = "metric",
+                                          [STEP_LOGFMT] = "logfmt",
+                                          [STEP_W3C] = "w3c",
+                                          [STEP_INFLUX] = "influx",
+                                          [STEP_STATSD] = "statsd",
+                                          [STEP_OTLP] = "otlp",
+                                          [STEP_REMOTE_WRITE] = "remote_write"};
 
 /* The names of steps that a colon and a text of up to the end follow. */
 static const char *const named_steps[] = {[STEP_AVRO] = "avro",   [STEP_PROTOBUF] = "protobuf",
@@ -244,7 +253,7 @@ static bool add_step(struct decode *d, struct slice text, struct err *e)
     if (!is_step)
         return refuse(
             e, text,
-            "auto, common, combined, vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, "
+            "auto, common, combined, vhost_combined, syslog, cri, msgpack, avro, avro:FILE, protobuf, "
             "protobuf:FILE, json:/POINTER, json, metric, logfmt, "
             "influx, statsd, otlp, otlp:totals, remote_write, remote_write:deltas, remote_write:totals, "
             "csv:COLUMNS, tsv:COLUMNS, regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, "

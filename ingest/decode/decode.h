@@ -3,6 +3,7 @@
  *
  *   decode: [combined]                   a line: auto, common, combined, vhost_combined
  *   decode: [syslog, combined]           a line behind a header of RFC 3164 or RFC 5424
+ *   decode: [cri, combined]              a line in a container's log of Kubernetes
  *   decode: [json:/message, combined]    a line in an envelope (Filebeat, Fluent Bit, Vector): the string at
  *                                        a JSON pointer (RFC 6901)
  *   decode: [{apache: '%h %l …'}]        a line in a format as Apache's or nginx's configuration has it
@@ -26,9 +27,9 @@
  *   fields: {userid: tag:userid, dc: header:dc, device: key, part: partition, path: /request/uri}
  *   time: /@timestamp                    or `broker`: the message's timestamp
  *
- * Steps   : steps that unwrap (syslog, json:/pointer, msgpack, avro, protobuf, otlp), if any, then one that
- *           makes events; at most DECODE_STEPS_MAX together; none means [auto]. As the last step, otlp makes
- *           events, too.
+ * Steps   : steps that unwrap (syslog, cri, json:/pointer, msgpack, avro, protobuf, otlp), if any, then one
+ *           that makes events; at most DECODE_STEPS_MAX together; none means [auto]. As the last step, otlp
+ *           makes events, too.
  * Fields  : NAME: ORIGIN. NAME is a field of event.h, or becomes an own field. ORIGIN is a JSON pointer (into
  *           the innermost JSON), tag:NAME (of a metric, an attribute of otlp, or a label of remote_write),
  *           header:NAME, key, topic, partition or timestamp. It adds a field to the event of the last step;
@@ -71,6 +72,7 @@
 
 enum decode_step_kind {
     STEP_SYSLOG,
+    STEP_CRI,
     STEP_MSGPACK,
     STEP_AVRO,
     STEP_PROTOBUF,

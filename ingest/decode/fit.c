@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/pcre.h"
 #include "ingest/decode/chain.h"
+#include "ingest/decode/cri.h"
 #include "ingest/decode/json.h"
 #include "ingest/decode/json_paths.h"
 #include "ingest/decode/preset.h"
@@ -28,6 +29,7 @@ static const struct row {
     {"metric", "", READS},
     {"json:/message", "", UNWRAPS},
     {"json:/log", "", UNWRAPS},
+    {"cri", "", UNWRAPS},
     {"syslog", "", UNWRAPS},
     {NULL, "", UNWRAPS}, /* the line itself */
     {"json", "", READS},
@@ -35,6 +37,7 @@ static const struct row {
     {"logfmt", "", READS},
     {"w3c", "", READS},
     {"json", "/time_iso8601", READS},
+    {"json", "/time_local", READS},
     {"json", "/date", READS},
     {"json", "/datetime", READS},
     {"json", "/@t", READS},
@@ -130,10 +133,13 @@ void fit_clear(struct fit *f)
     }
 }
 
-/* Does the directive show that the file is of the W3C format? Others may be comments. */
-static bool is_fields(struct slice line)
+/* Does the directive show that the file is of the W3C format? Others may be comments. IIS begins with the
+ * software, CloudFront with the version. */
+static bool is_of_w3c(struct slice line)
 {
-    return slice_begins(directive_trim(line), slice_text(DIRECTIVE_FIELDS));
+    struct slice text = directive_trim(line);
+    return slice_begins(text, slice_text(DIRECTIVE_FIELDS)) || slice_begins(text, slice_text("#Software:")) ||
+           slice_begins(text, slice_text("#Version:"));
 }
 
 /* Compiles the presets' expressions. PCRE2 is not loaded before a line is asked about. */
@@ -159,6 +165,14 @@ static bool has_members(struct candidate *c, struct slice line)
     return good;
 }
 
+/* Is it a container's line, whose stream and tag syslog would take for a host and a text? */
+static bool is_of_container(const struct row *row, struct slice line)
+{
+    struct cri_text found;
+    const char *at;
+    return row->step != NULL && strcmp(row->step, "syslog") == 0 && cri_parse(line, &found, &at);
+}
+
 /* Does the candidate read the whole line? */
 static bool reads(struct fit *f, struct candidate *c, const struct row *row, struct slice line)
 {
@@ -172,6 +186,8 @@ static bool reads(struct fit *f, struct candidate *c, const struct row *row, str
         return c->regex != NULL && pcre_match(c->regex, f->run, line, PRESET_STEPS) > 0;
     if (row->kind == MEMBERS)
         return has_members(c, line);
+    if (is_of_container(row, line))
+        return false;
     if (c->chain == NULL)
         return shape_add(&c->shape, line);
     chain_start(c->chain, &r);
@@ -180,7 +196,7 @@ static bool reads(struct fit *f, struct candidate *c, const struct row *row, str
         if (row->kind == UNWRAPS)
             good &= chain_step(c->chain) == 1 && shape_add(&c->shape, bytes);
         else
-            good &= what == CHAIN_EVENT || (what == CHAIN_DIRECTIVE && is_fields(bytes));
+            good &= what == CHAIN_EVENT || (what == CHAIN_DIRECTIVE && is_of_w3c(bytes));
     }
     chain_flush(c->chain);
     return good && is_some;
@@ -264,11 +280,18 @@ bool fit_moved(const struct decode *decode, struct slice line, struct fit_format
                                          "nginx:$http_x"};
     const struct decode_step *s = &decode->steps[0];
     struct shape shape = {0};
-    bool is_front = false, is_named = s->kind == STEP_LINE && !s->is_compiled && s->format != CLF_AUTO;
+    struct cri_text container;
+    const char *at;
+    bool is_front = false, is_named = decode->step_count == 1 && s->kind == STEP_LINE && !s->is_compiled &&
+                                      s->format != CLF_AUTO;
     text_clear(&found->steps);
     found->time[0] = '\0';
-    if (decode->step_count != 1 || !is_named || !shape_add(&shape, line) ||
-        !shape_format(&shape, true, &found->steps, &found->doubt))
+    if (is_named && cri_parse(line, &container, &at)) {
+        found->doubt = NULL;
+        text_printf(&found->steps, "cri,%s", clf_format_name(s->format));
+        return true;
+    }
+    if (!is_named || !shape_add(&shape, line) || !shape_format(&shape, true, &found->steps, &found->doubt))
         return false;
     for (size_t i = 0; i < COUNT_OF(fronts) && !is_front; i++)
         is_front = slice_begins(text_slice(&found->steps), slice_text(fronts[i]));

@@ -2,9 +2,9 @@
  * samples of rejects ask it.
  *
  * Tried   : presets (preset.h), metrics, the line protocol, JSON, logfmt, lines of access logs (shape.h), and
- *           these behind a syslog header or in the member /message or /log of JSON. Not tried are formats
- *           that a line does not give away: regular expressions, and columns, whose names are in a file's
- *           first line.
+ *           these behind a header of syslog or of a container, or in the member /message or /log of JSON.
+ *           Not tried are formats that a line does not give away: regular expressions, and columns, whose
+ *           names are in a file's first line.
  * Sure    : a format is named only if it reads all lines, and if the lines leave no doubt about their fields.
  * Fields  : makes no own fields (event.h), so a daemon may ask without changing what it counts.
  * Cost    : some µs a line; fit_new() takes some 100 KiB. Not for the hot path.
@@ -45,7 +45,8 @@ bool fit_line(struct fit *f, struct slice line, struct fit_format *found);
 bool fit_reject(struct fit *f, const struct decode *decode, struct slice line, enum reject_reason reason,
                 struct fit_format *found);
 /* Finds another format of a line that `decode` read, if `decode` most likely took a text before the host for
- * the host: combined reads "www.example.org 10.0.0.1 - - […". False: there is none. */
+ * the host: combined reads "www.example.org 10.0.0.1 - - […", and a container's header. False: there is
+ * none. */
 bool fit_moved(const struct decode *decode, struct slice line, struct fit_format *found);
 /* Adds "json", or "apache:%v … (if …)", for a reader. */
 void fit_print(const struct fit_format *found, struct text *out);

@@ -243,7 +243,9 @@ bool json_step_event(struct json_step *js, const struct record *r, struct arena 
     if (taken < 0)
         return false;
     if (taken == 0 && js->time_count > 0) {
-        if (js->kind != STEP_METRIC || r->timestamp_ms < 0)
+        if (js->kind != STEP_METRIC)
+            return refuse(why, REJECT_NO_TIME, 1);
+        if (r->timestamp_ms < 0)
             return refuse(why, REJECT_MEMBER, 1);
         if (r->timestamp_ms >= CIVIL_END_MS)
             return refuse(why, REJECT_TIME_RANGE, 1);

@@ -44,7 +44,7 @@ static bool take_time(struct parts *ps, struct slice line, struct arena *memory,
         return LIKELY(text_time_parse(&ps->time, text_of(ps, slot, memory), &ev->at_ms, &reason)) ||
                refuse(why, reason, line, ps->texts[slot].ptr);
     }
-    return refuse(why, REJECT_MEMBER, line, line.ptr);
+    return refuse(why, REJECT_NO_TIME, line, line.ptr);
 }
 
 bool parts_event(struct parts *ps, struct slice line, struct arena *memory, struct event *ev,

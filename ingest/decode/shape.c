@@ -150,6 +150,8 @@ static unsigned kind_of_tail(const struct token *t)
         return quotes | TAIL_DASH;
     if (all_digits(t->text))
         return quotes | TAIL_INTEGER;
+    if (t->text.ptr[0] == '[' && slice_end(t->text)[-1] == ']')
+        return quotes | TAIL_BRACKETS;
     kind = kind_of_list(t->text, is_address, TAIL_ADDRESS, TAIL_ADDRESSES);
     if (kind == 0)
         kind = kind_of_list(t->text, is_seconds_or_dash, TAIL_SECONDS, TAIL_SECONDS_LIST);
@@ -244,36 +246,45 @@ static bool take_head(struct shape *s, const char *p, const char *end)
     return true;
 }
 
-/* Takes the next token behind a space. A list without quotes, as "0.1, 0.2", is one. NULL: it does not
- * fit. */
+/* Takes a text in quotes from behind its first quote on. */
+static const char *take_quoted(const char *from, const char *end, struct token *t)
+{
+    const char *p = from;
+    for (; p < end && *p != '"'; p++)
+        p += *p == '\\' && end - p >= 2;
+    t->is_cut = p >= end;
+    t->text = slice_of(from, (size_t)(p - from));
+    return t->is_cut ? end : p + 1;
+}
+
+/* Takes the next token behind a space. A list without quotes, as "0.1, 0.2", is one, and so is a text in
+ * quotes with its name, as uct="0.1". NULL: it does not fit. */
 static const char *take_token(const char *p, const char *end, struct token *t)
 {
     const char *from = p;
     *t = (struct token){.is_quoted = p < end && *p == '"'};
-    if (t->is_quoted) {
-        for (p = ++from; p < end && *p != '"'; p++)
-            p += *p == '\\' && end - p >= 2;
-        t->is_cut = p >= end;
-        t->text = slice_of(from, (size_t)(p - from));
-        return t->is_cut ? end : p + 1;
-    }
-    while (p < end && (*p != ' ' || p[-1] == ',')) {
-        if (*p == '"' || (*p == ' ' && p == from))
+    if (t->is_quoted)
+        return take_quoted(p + 1, end, t);
+    while (p < end && *p != '"' && (*p != ' ' || p[-1] == ',')) {
+        if (*p == ' ' && p == from)
             return NULL;
         p++;
     }
+    if (p < end && *p == '"' && p[-1] != '=')
+        return NULL;
+    if (p < end && *p == '"')
+        p = take_quoted(p + 1, end, t);
     t->text = slice_of(from, (size_t)(p - from));
     return p > from ? p : NULL;
 }
 
+/* Takes all tokens. If there are too many, each further one takes the place of the last. */
 static bool take_tokens(const char *p, const char *end, struct tokens *ts)
 {
     ts->count = 0;
     while (p != NULL && p < end) {
-        if (ts->count == COUNT_OF(ts->list) || *p != ' ')
-            return false;
-        p = take_token(p + 1, end, &ts->list[ts->count]);
-        ts->count += p != NULL;
+        size_t place = ts->count < COUNT_OF(ts->list) ? ts->count++ : COUNT_OF(ts->list) - 1;
+        p = *p == ' ' ? take_token(p + 1, end, &ts->list[place]) : NULL;
     }
     return p != NULL;
 }

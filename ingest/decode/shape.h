@@ -9,6 +9,7 @@
  *             X-Forwarded-For  addresses, in a line a list of them; behind the agent also without a list
  *             $request_time    seconds with three digits
  *             $upstream_response_time   behind it; absent or a list in some line
+ *             ingress-nginx    nine fields: a size, seconds, two names in brackets, five of upstreams
  *             %I %O            larger than the request, and than the body by a header's size
  *           Any other whole number behind the agent is in doubt: it may be %D or %T.
  * Cut     : a line that ends within its agent does not count for the tail.
@@ -20,7 +21,7 @@
 
 #include <stdint.h>
 
-#define SHAPE_TAILS_MAX 6
+#define SHAPE_TAILS_MAX 12
 #define SHAPE_NAMES_MAX 16
 
 /* Bits of what a line has before its host. */
@@ -41,9 +42,10 @@ enum shape_tail {
     TAIL_INTEGER = 8,
     TAIL_SECONDS = 16,      /* with three digits behind the point */
     TAIL_SECONDS_LIST = 32, /* with ", " between them */
-    TAIL_TEXT = 64,         /* anything else */
-    TAIL_QUOTED = 128,      /* besides: the field is in quotes */
-    TAIL_BARE = 256         /* besides: it is not */
+    TAIL_BRACKETS = 64,     /* [text] */
+    TAIL_TEXT = 128,        /* anything else */
+    TAIL_QUOTED = 256,      /* besides: the field is in quotes */
+    TAIL_BARE = 512         /* besides: it is not */
 };
 
 /* Zeros at first. */
@@ -52,7 +54,7 @@ struct shape {
     unsigned fronts;                    /* bits of enum shape_front */
     bool is_common, is_combined;        /* some line is */
     bool has_tail, has_no_tail;         /* some line has a tail; some line has none */
-    size_t tail_count;                  /* of each line that has a tail */
+    size_t tail_count;                  /* of each line that has a tail, at most SHAPE_TAILS_MAX */
     unsigned tails[SHAPE_TAILS_MAX];    /* bits of enum shape_tail */
     bool tails_differ;                  /* lines have several numbers of them */
     bool has_logname;                   /* other than - */

@@ -53,14 +53,29 @@ static bool find_front(const struct shape *s, bool guess, struct part *front, co
     return false;
 }
 
+#define INGRESS_FIELDS 9
+
+/* Are they the fields that ingress-nginx writes behind the agent, unless its log-format-upstream is set? */
+static bool is_of_ingress(const struct shape *s)
+{
+    const unsigned *t = s->tails, name = TAIL_BARE | TAIL_BRACKETS;
+    return s->tail_count == INGRESS_FIELDS && t[0] == (TAIL_BARE | TAIL_INTEGER) &&
+           t[1] == (TAIL_BARE | TAIL_SECONDS) && t[2] == name && t[3] == name &&
+           holds(t[6], TAIL_BARE | TAIL_DASH | TAIL_SECONDS | TAIL_SECONDS_LIST);
+}
+
 static bool find_tail(const struct shape *s, struct part *tail)
 {
     static const struct part forwarded = {{" \"%{X-Forwarded-For}i\"", " \"$http_x_forwarded_for\""}},
                              sizes = {{" %I %O", NULL}}, time = {{NULL, " $request_time"}},
                              times = {{NULL, " $request_time $upstream_response_time"}},
                              forwarded_time = {{NULL, " \"$http_x_forwarded_for\" $request_time"}},
-                             forwarded_times = {
-                                 {NULL, " \"$http_x_forwarded_for\" $request_time $upstream_response_time"}};
+                             forwarded_times =
+                                 {{NULL, " \"$http_x_forwarded_for\" $request_time $upstream_response_time"}},
+                             ingress = {{NULL, " $request_length $request_time [$proxy_upstream_name] "
+                                               "[$proxy_alternative_upstream_name] $upstream_addr "
+                                               "$upstream_response_length $upstream_response_time "
+                                               "$upstream_status $req_id"}};
     static const struct part *const by_times[2][3] = {{&nothing, &time, &times},
                                                       {&forwarded, &forwarded_time, &forwarded_times}};
     *tail = nothing;
@@ -68,6 +83,10 @@ static bool find_tail(const struct shape *s, struct part *tail)
         return true;
     if (s->has_no_tail || s->tails_differ)
         return false;
+    if (is_of_ingress(s)) {
+        *tail = ingress;
+        return true;
+    }
     bool first_is_forwarded = holds(s->tails[0], TAIL_QUOTED | TAIL_DASH | TAIL_ADDRESS | TAIL_ADDRESSES) &&
                               (s->tails[0] & (TAIL_ADDRESS | TAIL_ADDRESSES)) != 0;
     const unsigned *rest = s->tails + first_is_forwarded;

@@ -19,6 +19,7 @@ static const char *const configurations[][8] = {
     {"metric"},
     {"metric", NULL, "userid=tag:user/id", "unit=/unit", "bytes=/value"},
     {"json:/log", "logfmt", "path=/p"},
+    {"cri", "json"},
 };
 
 #define CONFIGURATIONS COUNT_OF(configurations)

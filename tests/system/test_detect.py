@@ -139,6 +139,7 @@ class Detect(Case):
     def test_other_steps(self):
         combined = f'10.0.0.1 - - {TIME} "GET /a HTTP/1.1" 200 5 "-" "A"'
         for lines, wanted in [([f"<34>Oct 11 22:14:15 w nginx: {combined}"], "decode: [syslog, combined]\n"),
+                              ([f"2026-01-05T10:00:01.5Z stdout F {combined}"], "decode: [cri, combined]\n"),
                               ([json.dumps({"message": combined, "@timestamp": "2020-01-01T00:00:00Z"})], "[json:/message, combined]"),
                               ([json.dumps({"log": combined + "\n", "stream": "stdout"})], "decode: [json:/log, combined]\n"),
                               (['{"time":"2020-01-01T00:00:00Z","path":"/a"}'], "decode: [json]\n"),
@@ -152,6 +153,22 @@ class Detect(Case):
             self.assertIn(wanted, self.propose("a.log"))
             self.assertIn("counted" if len(lines) == 1 else "rejected 1 + parsed 1",
                           self.tallyd("import", "-c", "proposed.yaml", "--dry-run", "a.log"))
+
+    def test_members_with_other_names(self):
+        """Proposed are fields that the events lack; they are then counted."""
+        line = {"time_local": "05/Jan/2026:10:00:00 +0000", "remote_addr": "10.0.0.1", "remote_user": None, "uri": "/a", "request_uri": "/a?b",
+                "status": "200", "body_bytes_sent": "5", "bytes": 7, "http_user_agent": "curl", "request_time": "0.25"}
+        self.write("a.json", json.dumps(line).encode() + b"\n")
+        self.assertIn("    decode: [json]\n    time: /time_local\n    fields: {host: /remote_addr, target: /request_uri, agent: /http_user_agent, "
+                      "duration: /request_time}\n", self.propose("a.json"))
+        event = json.loads(self.tallyd("explain", "-c", "proposed.yaml", "--json", "-f", "a.json"))
+        self.assertEqual({"host": "10.0.0.1", "target": "/a?b", "path": "/a", "status": "200", "bytes": "7", "agent": "curl", "duration": "0.25"},
+                         {field["name"]: field["value"] for field in event["fields"]})
+        for known in {"request": "GET /a HTTP/1.1", "uri": "/a"}, {"path": "/a", "uri": "/a", "url": "/a"}, {"duration": 1, "request_time": 1}:
+            self.write("a.json", json.dumps({"time": "2026-01-05T10:00:00Z", **known}).encode() + b"\n")
+            proposed = self.propose("a.json")
+            self.assertNotIn("fields", proposed)
+            self.assertNotIn("caddy", proposed)  # which is JSON, too
 
     def test_columns_that_the_log_names(self):
         self.write("a.log", b"#Version: 1.0\n#Fields: date time c-ip\n2020-01-01 00:00:00 ::1\n")
@@ -180,6 +197,31 @@ class Detect(Case):
             self.assertIn("libpcre2", self.tallyd(*asked, status=status, env=without) + self.err)
             self.assertNotIn("libpcre2", self.tallyd(*asked, status=None) + self.err)
         self.assertIn("haproxy", self.propose("proxy.log"))
+
+    def test_refused_import_is_told_its_format(self):
+        """As `explain` would say it of its first line; else who may know it."""
+        combined = '10.0.0.1 - - [05/Jan/2026:10:00:00 +0000] "GET /a HTTP/1.1" 200 512 "-" "curl"'
+        for line, said in [
+                ('Feb  6 12:14:14 w haproxy[1]: 10.0.1.2:33317 [06/Feb/2009:12:14:14.655] a b/c 0/0/30/69/109 200 27 - - ---- 1/1/1/1/0 0/0 '
+                 '"GET / HTTP/1.1"', "Would fit: --decode 'haproxy', or insist by --force"),
+                ("#Software: Microsoft Internet Information Services 10.0", "--decode 'w3c'"), ("#Version: 1.0", "--decode 'w3c'"),
+                (json.dumps({"log": combined + "\n", "stream": "stdout"}), "--decode 'json:/log,combined'"),
+                ("time=2026-01-05T10:00:00Z path=/a", "--decode 'logfmt'"),
+                ("w.example " + combined, "--decode 'apache:%v %h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\"' "
+                 "(if it begins with the server's name), or insist"),
+                ('{"date": "2026-01-05T10:00:00Z"}', "Would fit: a source with decode: json, time: /date, or insist"),
+                ("one word", "`tallyd detect FILE` tries all formats; say one by --decode, or insist by --force"),
+                ("2026-01-05T10:00:01.5Z stdout F " + combined, "--decode 'cri,combined'"),
+                ("#a comment", "`tallyd detect FILE`")]:
+            with self.subTest(said):
+                self.tallyd("import", "--dry-run", self.write("a.log", line.encode() + b"\n"), status=EX_DATAERR)
+                self.assertIn(said, self.err)
+
+    def test_long_format_is_not_cut(self):
+        self.write("a.log", f'10.0.0.1 - - {TIME} "GET /a HTTP/1.1" 200 5 "-" "A" 99 0.012 [a-80] [] ::1 5 0.012 200 {"5" * 32}\n'.encode())
+        self.tallyd("import", "--dry-run", "--decode", "combined", "a.log", status=EX_DATAERR)
+        self.assertIn(". `tallyd detect FILE` shows the format that would fit; say it by --decode, or insist by --force\n", self.err)
+        self.assertIn("$proxy_upstream_name", self.propose("a.log"))
 
     def test_files(self):
         line = f'10.0.0.1 - - {TIME} "GET /a HTTP/1.1" 200 5\n'.encode()

@@ -58,6 +58,7 @@ ODD = [
     ("combined", f'10.0.0.1 - - [2000-10-10T13:55:36-07:00] "GET / HTTP/1.0" 200 5 {AGENT}', 17, "time", None),
     ("combined", f'10.0.0.1 - - [10/10/2000:13:55:36 -0700] "GET / HTTP/1.0" 200 5 {AGENT}', 21, "time", None),
     ("combined", f'"10.0.0.1" - - {REST} {AGENT}', 1, "host", None),
+    ("combined", f"2026-01-05T10:00:01Z stdout F 10.0.0.1 - - {REST} {AGENT}", None, None, "cri,combined"),
     # other servers' lines
     ("combined", HAPROXY, 5, "identity", "haproxy"),
     ("combined", ELB, 46, "time", "elb"),
@@ -70,7 +71,7 @@ ODD = [
     ("auto", 'time=2026-03-01T10:00:00Z level=info msg="x y" path=/a', 45, "time", "logfmt"),
     ("auto", "#Fields: date time c-ip cs-uri-stem sc-status", 20, "time", "w3c"),
     ("json", '{"time":"yesterday","path":"/a"}', 9, "time", None),
-    ("json", '{"path":"/a"}', 1, "member", None),
+    ("json", '{"path":"/a"}', 1, "no_time", None),
     ("logfmt", f"10.0.0.1 - - {REST} {AGENT}", 43, "logfmt", "combined"),
     ("syslog,combined", f"10.0.0.1 - - {REST} {AGENT}", 1, "syslog", "combined"),
     ("csv:time,path", f"10.0.0.1 - - {REST} {AGENT}", 84, "columns", "combined"),

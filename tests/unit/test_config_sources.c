@@ -150,7 +150,7 @@ static const struct bad_config bad_files[] = {
     /* decoding: more in test_decode.c */
     {"sources: {a: {decode: [combied]}}",
      "f.yaml:1:24: sources.a.decode: found \"combied\", expected auto, "
-     "common, combined, vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, protobuf:FILE, "
+     "common, combined, vhost_combined, syslog, cri, msgpack, avro, avro:FILE, protobuf, protobuf:FILE, "
      "json:/POINTER, json, metric, logfmt, influx, statsd, otlp, otlp:totals, remote_write, "
      "remote_write:deltas, remote_write:totals, csv:COLUMNS, tsv:COLUMNS, "
      "regex:EXPRESSION, w3c, w3c:NAMES, apache:FORMAT, nginx:FORMAT, "
@@ -286,6 +286,36 @@ static void test_config_keeps_what_tallyd_sets_itself(void **state)
     config_free(fixture_config("kafka: {properties: {isolation.level: read_committed}}"));
 }
 
+/* As other programs call them, or as many expect them. */
+static void test_config_knows_what_a_field_is_meant_to_be(void **state)
+{
+    (void)state;
+    static const struct bad_config wrong[] = {
+        {"reports: {r: {by: [ip, url]}}",
+         "f.yaml:1:20: reports.r.by: found \"ip\", expected a dimension (did you mean \"host\"?)\n"
+         "f.yaml:1:24: reports.r.by: found \"url\", expected a dimension (did you mean \"path\", or "
+         "\"target\" with its query?)\n"},
+        {"reports: {r: {by: [time], measures: {n: sum(time)}}}",
+         "f.yaml:1:20: reports.r.by: found \"time\", expected a dimension: every report counts by time, and "
+         "a query has its --step\n"
+         "f.yaml:1:41: reports.r.measures.n: found \"time\", expected a field: one of vhost, port, host, "
+         "logname, user, request, method, target, path, protocol, status, bytes, referrer, agent, name, "
+         "value\n"},
+        {"reports: {r: {by: [hour], where: [user_agent=a*], measures: {n: histogram(duration)}}}",
+         "f.yaml:1:20: reports.r.by: found \"hour\", expected a dimension (did you mean \"hour_of_day\"?)\n"
+         "f.yaml:1:35: reports.r.where: found \"user_agent\", expected a field (did you mean \"agent\"?)\n"
+         "f.yaml:1:65: reports.r.measures.n: found \"duration\", expected a field: no source has a duration, "
+         "as auto skips it. Give one the server's format: decode: [{nginx: '… $request_time'}] or [{apache: "
+         "'… %D'}]\n"},
+        {"sources: {a: {path: a, decode: [{apache: '%h %t %D'}]}}\n"
+         "reports: {r: {where: [duratoin>1], measures: {n: sum(request_time)}}}",
+         "f.yaml:2:23: reports.r.where: found \"duratoin\", expected a field (did you mean \"duration\"?)\n"
+         "f.yaml:2:50: reports.r.measures.n: found \"request_time\", expected a field (did you mean "
+         "\"duration\"?)\n"},
+    };
+    expect_all_problems(wrong, COUNT_OF(wrong));
+}
+
 /* A field that another configuration of this process knows is none of this one's. */
 static void test_config_reports_are_about_fields_of_sources(void **state)
 {
@@ -294,10 +324,13 @@ static void test_config_reports_are_about_fields_of_sources(void **state)
     struct text yaml = {0};
     config_free(fixture_config("sources: {a: {decode: metric}}\nreports: {r: {by: [userid, rack]}}"));
     for (int round = 0; round < 2; round++) {
-        expect_problems("reports: {r: {by: [userid], where: [rack=1]}}",
-                        "f.yaml:1:20: reports.r.by: found \"userid\", expected a dimension (did you mean "
-                        "\"user\"?)\n"
-                        "f.yaml:1:37: reports.r.where: found \"rack\", expected a field\n");
+        expect_problems(
+            "reports: {r: {by: [userid], where: [rack=1]}}",
+            "f.yaml:1:20: reports.r.by: found \"userid\", expected a dimension (did you mean "
+            "\"user\"?)\n"
+            "f.yaml:1:37: reports.r.where: found \"rack\", expected a field: one of vhost, port, host, "
+            "logname, user, request, method, target, path, protocol, status, bytes, referrer, agent, "
+            "name, value\n");
         text_clear(&yaml);
         text_printf(&yaml,
                     "%sreports: {r: {by: [devce], where: [\"dvice = 1\"], measures: {m: sum( devic )}}}",
@@ -311,7 +344,11 @@ static void test_config_reports_are_about_fields_of_sources(void **state)
                         "\"device\"?)\n");
         text_clear(&yaml);
         text_printf(&yaml, "%sreports: {r: {by: [device, rack]}}", closed);
-        expect_problems(yaml.ptr, "f.yaml:3:28: reports.r.by: found \"rack\", expected a dimension\n");
+        expect_problems(
+            yaml.ptr,
+            "f.yaml:3:28: reports.r.by: found \"rack\", expected a dimension: one of path, path:N, target, "
+            "host, status, status_class, method, vhost, port, user, referrer, referrer_host, agent, "
+            "protocol, request, logname, name, bytes, value, device\n");
         text_clear(&yaml);
         text_printf(&yaml, "%sreports: {r: {by: [device, status_class], where: [device!=-]}}", closed);
         config_free(fixture_config(yaml.ptr));
@@ -327,7 +364,7 @@ static void test_config_reads_sources_before_reports(void **state)
         fixture_config("reports: {r: {by: [colour]}}\nsources: {a: {decode: json, fields: {colour: /c}}}"));
     expect_problems("reports: {r: {by: [colour, colour_of_it, pth]}}\nsources: {a: {decode: jsn}}",
                     "f.yaml:2:23: sources.a.decode: found \"jsn\", expected auto, common, combined, "
-                    "vhost_combined, syslog, msgpack, avro, avro:FILE, protobuf, protobuf:FILE, "
+                    "vhost_combined, syslog, cri, msgpack, avro, avro:FILE, protobuf, protobuf:FILE, "
                     "json:/POINTER, json, metric, logfmt, "
                     "influx, statsd, otlp, otlp:totals, remote_write, remote_write:deltas, "
                     "remote_write:totals, "
@@ -453,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_config_reads_a_topic),
         cmocka_unit_test(test_config_says_what_is_wrong_with_sources),
         cmocka_unit_test(test_config_keeps_what_tallyd_sets_itself),
+        cmocka_unit_test(test_config_knows_what_a_field_is_meant_to_be),
         cmocka_unit_test(test_config_reports_are_about_fields_of_sources),
         cmocka_unit_test(test_config_reads_sources_before_reports),
         cmocka_unit_test(test_config_properties_from_elsewhere_are_never_printed),

@@ -43,9 +43,9 @@ static void test_csv_wrong_lines_are_rejected_where_they_are_wrong(void **state)
         {T "\"", "reject unterminated 22"},
         {T "a,2x", "reject status 24"},
         {T "a,\"2x\"", "reject status 25"},
-        {",a,200", "reject member 1"},
-        {"-,a,200", "reject member 1"},
-        {"\"\",a,200", "reject member 1"},
+        {",a,200", "reject no_time 1"},
+        {"-,a,200", "reject no_time 1"},
+        {"\"\",a,200", "reject no_time 1"},
         {"now,a,200", "reject time 1"},
         {"\"2010-10-32 14:17:22\",a,200", "reject time_range 2"},
     };
@@ -69,7 +69,7 @@ static void test_csv_times_have_names(void **state)
     static const struct decoded_case two[] = {{"1,2,a", "2000 host=a"},
                                               {"1,,a", "1000 host=a"},
                                               {"1,-,a", "1000 host=a"},
-                                              {"-,,a", "reject member 1"}};
+                                              {"-,,a", "reject no_time 1"}};
     static const struct decoded_case named[] = {{"1,2,a", "1000 host=a time=2#2000000"}};
     static const struct decoded_case brokers[] = {{"x,2,a", "1286720242123 host=a time=2#2000000 at=x"}};
     static const struct decoded_case syslog[] = {{"<13>Oct 10 13:55:36 host app: 7,b", "7000 host=b"}};

@@ -66,6 +66,9 @@ static void test_names(void **state)
         {"access.log", "access-20261123.log.gz", true},
         {"access.log", "access.1.log", true},
         {"syslog", "syslog.1", true},
+        {"0.log", "0.log.20260105-030351", true}, /* a container's, by the kubelet */
+        {"0.log", "0.log.20260105-030351.gz", true},
+        {"0.log", "1.log", false}, /* of the container's next start */
         {"access.log", "access.log", false},
         {"access.log", "access.log.gz", false},
         {"access.log", "access.log.bak", false},

@@ -25,6 +25,12 @@
     "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" " \
     "\"$http_user_agent\""
 
+#define ID "752178adb17130b291aefd8c386279e7"
+#define INGRESS_FIELDS                                                                          \
+    " $request_length $request_time [$proxy_upstream_name] [$proxy_alternative_upstream_name] " \
+    "$upstream_addr "                                                                           \
+    "$upstream_response_length $upstream_response_time $upstream_status $req_id"
+
 struct fitting {
     const char *lines[LINES];
     const char *want; /* as fit_print() prints it, without its doubt */
@@ -91,6 +97,16 @@ static const struct fitting cases[] = {
     {{COMBINED " \"10.0.0.9:80\""}, "auto", "auto" SKIPS},
     {{COMBINED " \"w.example\""}, "auto", "auto" SKIPS},
     {{COMBINED " 1234"}, "auto", "auto" SKIPS},
+    {{COMBINED " rt=0.123 uct=\"0.000, 0.001\" uht=\"0.100\" urt=\"-\""}, "auto", "auto" SKIPS},
+    {{COMBINED " a\"b\""}, NONE, NULL},
+    {{COMBINED " 99 0.012 [default-web-80] [] 10.1.0.2:8080 512 0.012 200 " ID,
+      COMBINED " 99 0.012 [default-web-80] [] 10.1.0.2:80, 10.1.0.3:80 0, 512 0.000, 0.012 502, 200 " ID,
+      COMBINED " 99 0.000 [] [] - - - - " ID},
+     "nginx:" NGINX_LINE INGRESS_FIELDS,
+     NULL},
+    {{COMBINED " 99 0.012 default-web-80 [] 10.1.0.2:8080 512 0.012 200 " ID}, "auto", "auto" SKIPS},
+    {{COMBINED " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15"}, "auto", "auto" SKIPS},
+    {{COMBINED " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 \"15"}, NONE, NULL},
     {{COMBINED " 321 12600"}, "apache:combinedio", NULL},
     {{"10.0.0.1 - - " AT " \"GET /a HTTP/1.1\" 200 123" AGENT " 321 400"}, "auto", "auto" SKIPS},
     {{COMBINED " 12600 321"}, "auto", "auto" SKIPS},
@@ -120,6 +136,12 @@ static const struct fitting cases[] = {
     {{"<34>1 2003-10-11T22:14:15Z w nginx - - - " COMBINED}, "syslog,combined", NULL},
     {{"Oct 11 22:14:15 w nginx: w.example:80 " COMBINED}, "syslog,vhost_combined", NULL},
     {{"Oct 11 22:14:15 w cron[3]: odd"}, NONE, NULL},
+    {{"2026-01-05T10:00:01.5Z stdout F " COMBINED, "2026-01-05T10:00:01Z stderr F 10.0.0.2 - - " GET AGENT},
+     "cri,combined",
+     NULL},
+    {{"2026-01-05T10:00:01.5Z stdout P " COMBINED, "2026-01-05T10:00:01Z stdout F 10.0.0.2 - - " GET AGENT},
+     NONE,
+     NULL},
     {{"Oct 11 22:14:15 w haproxy[3]: 10.0.1.2:33313 [06/Feb/2009:12:12:51.443] a b/c 0/0/5 2 -- 0/0/0/0/3 "
       "0/0"},
      "haproxy",
@@ -135,6 +157,7 @@ static const struct fitting cases[] = {
     {{"{\"message\":\"odd\",\"time\":\"2020-01-01T00:00:00Z\"}"}, "json", NULL},
     {{"{\"time\":\"2020-01-01T00:00:00Z\"}", "{\"ts\":1600000000}"}, "json", NULL},
     {{"{\"time_iso8601\":\"2020-01-01T00:00:00+00:00\"}"}, "json, time: /time_iso8601", NULL},
+    {{"{\"time_local\":\"05/Jan/2026:10:00:00 +0000\"}"}, "json, time: /time_local", NULL},
     {{"{\"when\":\"2020-01-01T00:00:00Z\"}"}, NONE, NULL},
     {{"{\"time\":\"2020-01-01T00:00:00Z\""}, NONE, NULL},
     {{"{\"name\":\"a\",\"value\":1,\"ts\":1600000000}"}, "metric", NULL},

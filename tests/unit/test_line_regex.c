@@ -26,7 +26,7 @@ static void test_regex_lines_become_events(void **state)
         {"h - - [10/Oct/2010:14:17:22 +0000] \"-\" 2000 - \"\" \"\"", "reject status 40"},
         {"h - - [10/Oct/2010 14:17:22 +0000] \"-\" 200 - \"\" \"\"", "reject time 8"},
         {"h - - [] \"-\" 200 - \"\" \"\"", "reject regex 1"},
-        {"h - - [-] \"-\" 200 - \"\" \"\"", "reject member 1"},
+        {"h - - [-] \"-\" 200 - \"\" \"\"", "reject no_time 1"},
         {"h - - [10/Oct/2010:14:17:22 +0000] \"-\" 200 - \"\" \"\" a b", "reject regex 1"},
         {"", "reject empty 1"},
     };

@@ -61,8 +61,8 @@ static void test_logfmt_wrong_lines_are_rejected_where_they_are_wrong(void **sta
         {"a=\x01", "reject logfmt 3"},
         {"a=b\x7f", "reject logfmt 4"},
         {"{\"a\":1}", "reject logfmt 2"},
-        {"msg=a", "reject member 1"},
-        {"time=- msg=a", "reject member 1"},
+        {"msg=a", "reject no_time 1"},
+        {"time=- msg=a", "reject no_time 1"},
         {"msg=a time=now", "reject time 12"},
         {"time=2010-13-10T14:17:22Z", "reject time_range 6"},
         {T "status=2000", "reject status 34"},
@@ -95,7 +95,7 @@ static void test_logfmt_takes_many_kinds_of_time(void **state)
     };
     static const struct decoded_case named[] = {
         {"when=7 time=0.5", "7000"},
-        {"time=7", "reject member 1"},
+        {"time=7", "reject no_time 1"},
     };
     static const struct decoded_case brokers[] = {
         {"time=nonsense msg=a", "1286720242123 msg=a"},
@@ -114,7 +114,7 @@ static void test_logfmt_is_read_in_envelopes(void **state)
     (void)state;
     static const struct decoded_case syslog[] = {
         {"<13>Oct 10 13:55:36 host app: " T "msg=\"a b\"", AT " msg=a b"},
-        {"<13>Oct 10 13:55:36 host app: time=", "reject member 1"},
+        {"<13>Oct 10 13:55:36 host app: time=", "reject no_time 1"},
     };
     static const struct decoded_case json[] = {
         {"{\"message\": \"" T "msg=\\\"a b\\\"\"}", AT " msg=a b"},
