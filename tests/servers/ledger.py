@@ -108,8 +108,11 @@ class Ledger(Picture):
             self.documents.update_one({"_id": document}, part, bypass_document_validation=True)
 
     def make_format_4(self):
-        """As if a version that knew no seats had counted."""
+        """As if a version that knew no seats had counted. But the log of an open batch has the updates of months apart."""
         ledger = self.read() | {"v": 4}
+        for slot in ledger["writers"].values():
+            slot.pop("unrolled", None)
+            slot.get("open", {})["rolls_up"] = True
         for one in ledger["partitions"].values():
             one.pop("held", None)
             one.pop("from", None)

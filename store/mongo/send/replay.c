@@ -63,11 +63,24 @@ static bool replay_one(struct mongo_store *m, const struct mongo_open *o, struct
     return good;
 }
 
+/* Leaves out what the seat calls rolled up by now. Logs of such batches may be deleted: then one that was found under
+ * the number of such a batch may be of a writer that had lost the slot, and never committed it. */
+static bool leave_rolled_out(struct mongo_store *m, struct mongo_logs *chain, struct err *e)
+{
+    bson_t seat;
+    bool good = mongo_confirm(m->client, chain->slot, &seat, e);
+    const int64_t rolled = good ? mongo_number_at(&seat, "rolled", 0) : 0;
+    while (chain->count > 0 && chain->list[chain->count - 1].seq <= rolled)
+        chain->count--;
+    bson_destroy(&seat);
+    return good;
+}
+
 bool mongo_replay(struct mongo_store *m, const char *slot, int64_t after, int64_t to, struct err *e)
 {
     struct mongo_logs chain = {.count = 0};
     snprintf(chain.slot, sizeof chain.slot, "%s", slot);
-    bool good = list_chain(m, &chain, after, to, e);
+    bool good = list_chain(m, &chain, after, to, e) && leave_rolled_out(m, &chain, e);
     for (size_t i = chain.count; good && i > 0; i--)
         good = replay_one(m, &chain.list[i - 1], e);
     free(chain.list);

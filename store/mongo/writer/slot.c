@@ -172,15 +172,15 @@ static bool finish_open(struct mongo_store *m, const bson_t *home, const bson_t 
     return good;
 }
 
-/* Makes longer documents whole, and begins with that. */
+/* Makes longer documents whole, and says so in the seat: when this writer deletes logs, those of earlier ones go,
+ * too, whatever their numbers. */
 static bool take_longer(struct mongo_store *m, const bson_t *seat, struct err *e)
 {
     const int64_t committed = m->writer.committed;
-    const bool lacks = mongo_last_unrolled(seat) > 0;
     if (!mongo_catch_up(m, m->writer.slot, seat, committed, e))
         return false;
-    mongo_longer_take(m, lacks ? committed : mongo_number_at(seat, "rolled", committed));
-    return true;
+    mongo_longer_take(m, mongo_number_at(seat, "rolled", committed));
+    return m->longer.stored == m->longer.rolled || mongo_tell_rolled(m, e);
 }
 
 /* Makes a slot of the ledger usable that this writer has taken and been let into. */
