@@ -440,6 +440,17 @@ store: {validation: error}
                 self.assertEqual("registers" if number > 1 else "entries", "+".join(sorted({*value} - {"count"})), span)
         self.verify(*names)
 
+    def test_documents_of_writers_that_forget_are_bounded_too(self):
+        """Each of them writes fewer texts than the first step, as one does that has more documents than it remembers."""
+        names = [self.write(f"{number}.log", lines_of(self.hosts(15 * number, 15))) for number in range(160)]
+        for name in names:
+            self.count_into(self.store, name)
+        for span in SPANS_OF_DISTINCT:
+            value, = self.stored_distinct("site", span, None).values()
+            self.assertIn("registers", value, span)
+            self.assertLess(len(value.get("entries", {})), 1500, span)
+        self.verify(*names)
+
     def count_most(self):
         """Seven files: their texts are not more than a document has entries for. One more has too many."""
         names = [self.write(f"{number}.log", lines_of(self.hosts(100 * number, 100))) for number in range(9)]
@@ -447,17 +458,17 @@ store: {validation: error}
         self.assertEqual(["entries", "entries"], self.members())
         return names
 
-    def members(self):
+    def members(self, spans=("day", "month")):
         """Those of the documents of the day and the month."""
-        values = [self.stored_distinct("site", span, None).popitem()[1] for span in ("day", "month")]
+        values = [self.stored_distinct("site", span, None).popitem()[1] for span in spans]
         return ["+".join(sorted({*value} - {"count"})) for value in values]
 
     def test_condensing_that_dies_is_done_by_the_next_writer(self):
-        """Between reading and the update of the first document, and of the second."""
+        """Between reading and the update of the first document, and of the second: that of an hour may be drawn."""
         names = self.count_most()
         for passed in 1, 2:
             self.count_into(self.store, names[7], status=KILLED, env=dying_at(f"condense.read:{passed}"))
-            self.assertEqual(3 - passed, self.members().count("entries"))
+            self.assertEqual(len(SPANS_OF_DISTINCT) - passed + 1, self.members(SPANS_OF_DISTINCT).count("entries"))
             self.count_into(self.store, names[8])
             self.assertEqual(["registers", "registers"], self.members())
             self.verify(*names)

@@ -159,7 +159,8 @@ void mongo_free(struct mongo_store *m)
         free(m->sorting.written[t].starts);
     free(m->sorting.periods.starts);
     free(m->crowd.slots);
-    free(m->crowd.checks);
+    free(m->crowd.steps.list);
+    free(m->crowd.drawn.list);
     arena_fini(&m->crowd.memory);
     free(m);
 }

@@ -165,13 +165,19 @@ struct mongo_counted {
     int64_t start_ms;
 };
 
+/* Documents of distinct counts that may have too many entries. */
+struct mongo_checks {
+    struct mongo_counted *list;
+    size_t count, capacity;
+};
+
 /* The texts that a writer has written into documents of distinct counts: mongo/writer/crowd.h. */
 struct mongo_crowd {
     struct mongo_crowd_slot *slots; /* a hash table; NULL: it is empty */
     size_t count;
     struct arena memory;
-    struct mongo_counted *checks; /* documents that may have too many entries */
-    size_t check_count, check_capacity;
+    struct mongo_checks steps; /* its own entries have come to a step */
+    struct mongo_checks drawn; /* a new entry was drawn */
 };
 
 /* Documents that a writer preallocates. */

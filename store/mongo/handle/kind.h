@@ -21,8 +21,9 @@
  *                   R.visitors.week  { weekly }; rolled up, optional
  *   newest events:  R.newest.day { daily: { events: [ … ] } }
  *
- * A histogram takes some 3 KiB, a distinct count at most 40 KiB and what writers add before they condense it:
- * so no document of a busy series reaches 256 KiB (docs/SIZING.md).
+ * A histogram takes some 3 KiB, a distinct count at most 40 KiB and what writers add before they condense it,
+ * some 3 KiB as a rule (mongo/writer/crowd.h): so no document of a busy series reaches 256 KiB
+ * (docs/SIZING.md).
  *
  * Names: counts of a resolution have the same name in every document: second, minute, hourly, daily, total.
  *        In the document of that resolution they are one value. A longer document has one value per bucket,

@@ -19,7 +19,7 @@
 #define PAGE        50 /* documents read at a time; each has at most some 250 KiB */
 
 /* Further checks come at the next step; after the last one, when the texts have come to it again. */
-#define CHECKS_MAX 10000
+#define STEPS_MAX 10000
 
 /* The texts that this writer has written into a document. */
 struct mongo_crowd_slot {
@@ -40,6 +40,7 @@ size_t mongo_crowd_bytes_max(const struct report *reports, size_t count)
 
 /* ---- own texts */
 
+/* A batch that was dropped may be in all of it. */
 void mongo_crowd_forget(struct mongo_store *m)
 {
     struct mongo_crowd *c = &m->crowd;
@@ -67,6 +68,25 @@ static struct mongo_crowd_slot *find_slot(struct mongo_crowd *c, uint64_t hash)
     return &c->slots[at];
 }
 
+/* Forgets texts, but not which documents have many, while these are less than half of the table: a writer
+ * that forgot it would add entries to them again. */
+static void make_room(struct mongo_store *m)
+{
+    struct mongo_crowd *c = &m->crowd;
+    uint64_t *many = xcalloc(SLOTS / 2, sizeof *many);
+    size_t many_count = 0;
+    for (size_t i = 0; i < SLOTS && many_count < SLOTS / 2; i++) {
+        if (c->slots[i].own.mask == DISTINCT_MANY)
+            many[many_count++] = c->slots[i].hash;
+    }
+    mongo_crowd_forget(m);
+    for (size_t i = 0; many_count < SLOTS / 2 && i < many_count; i++) {
+        *find_slot(c, many[i]) = (struct mongo_crowd_slot){many[i], {.mask = DISTINCT_MANY}};
+        c->count++;
+    }
+    free(many);
+}
+
 static struct mongo_crowd_slot *take_slot(struct mongo_store *m, const struct mongo_counted *where)
 {
     struct mongo_crowd *c = &m->crowd;
@@ -75,21 +95,19 @@ static struct mongo_crowd_slot *take_slot(struct mongo_store *m, const struct mo
         arena_init(&c->memory, CHUNK_BYTES);
     }
     if (c->count >= SLOTS / 4 * 3 || arena_bytes(&c->memory) > MONGO_CROWD_BYTES)
-        mongo_crowd_forget(m);
+        make_room(m);
     struct mongo_crowd_slot *slot = find_slot(c, hash_of(where));
     c->count += slot->hash == 0;
     slot->hash = hash_of(where);
     return slot;
 }
 
-/* False: there are too many checks already. */
-static bool check_later(struct mongo_crowd *c, const struct mongo_counted *where)
+/* ---- which documents are checked */
+
+static void check_later(struct mongo_checks *to, const struct mongo_counted *where)
 {
-    if (c->check_count == CHECKS_MAX)
-        return false;
-    c->checks = xgrow(c->checks, &c->check_capacity, c->check_count + 1, sizeof *c->checks);
-    c->checks[c->check_count++] = *where;
-    return true;
+    to->list = xgrow(to->list, &to->capacity, to->count + 1, sizeof *to->list);
+    to->list[to->count++] = *where;
 }
 
 /* Has a count of entries come to one of the steps? Documents of hours and shorter periods are many, and have
@@ -103,24 +121,47 @@ static bool reaches_step(enum span span, uint32_t before, uint32_t after)
     return reaches;
 }
 
+/* Is a new entry drawn? The number of the batch makes it another draw after a restart, too. */
+static bool is_drawn(const struct mongo_store *m, uint64_t document, uint32_t entry)
+{
+    const uint64_t seed = document + (uint64_t)m->writer.number;
+    return XXH3_64bits_withSeed(&entry, sizeof entry, seed) % MONGO_CROWD_DRAWN == 0;
+}
+
+/* Adds the entries of a batch to the writer's own. Returns whether one of the new ones is drawn. */
+static bool add_entries(struct mongo_store *m, struct mongo_crowd_slot *slot, const struct distinct *d)
+{
+    struct distinct *own = &slot->own;
+    uint32_t places;
+    bool drawn = false;
+    const uint32_t *entries = distinct_entries(d, &places);
+    for (uint32_t i = 0; i < places && own->mask != DISTINCT_MANY; i++) {
+        const uint32_t before = own->count;
+        if (entries[i] == 0)
+            continue;
+        distinct_add_entry(own, &m->crowd.memory, entries[i]);
+        drawn |= own->count != before && is_drawn(m, slot->hash, entries[i]);
+    }
+    return drawn;
+}
+
 bool mongo_crowd_note(struct mongo_store *m, const struct mongo_counted *where, const struct distinct *d)
 {
     struct mongo_crowd *c = &m->crowd;
     struct mongo_crowd_slot *slot = take_slot(m, where);
     const uint32_t before = slot->own.count;
-    uint32_t places = 0;
     if (slot->own.mask == DISTINCT_MANY)
         return true;
-    const uint32_t *entries = d->mask == DISTINCT_MANY ? NULL : distinct_entries(d, &places);
-    for (uint32_t i = 0; i < places && slot->own.mask != DISTINCT_MANY; i++) {
-        if (entries[i] != 0)
-            distinct_add_entry(&slot->own, &c->memory, entries[i]);
-    }
     if (d->mask == DISTINCT_MANY)
         slot->own.mask = DISTINCT_MANY;
+    else if (add_entries(m, slot, d))
+        check_later(&c->drawn, where);
     const bool is_many = slot->own.mask == DISTINCT_MANY;
-    if ((is_many || reaches_step(where->kind->span, before, slot->own.count)) && !check_later(c, where) &&
-        is_many)
+    if (!is_many && !reaches_step(where->kind->span, before, slot->own.count))
+        return false;
+    if (c->steps.count < STEPS_MAX)
+        check_later(&c->steps, where);
+    else if (is_many)
         slot->own = (struct distinct){0}; /* its texts are counted anew, so that a check comes */
     return is_many;
 }
@@ -156,12 +197,8 @@ static struct slice id_of(struct mongo_store *m, const struct mongo_counted *whe
 static void note_many(struct condensing *g, const char *id)
 {
     for (size_t i = 0; i < g->count; i++) {
-        struct mongo_crowd *c = &g->m->crowd;
-        if (!slice_is(id_of(g->m, &g->checks[i]), id) || c->count == 0)
-            continue;
-        struct mongo_crowd_slot *slot = find_slot(c, hash_of(&g->checks[i]));
-        if (slot->hash != 0)
-            slot->own.mask = DISTINCT_MANY;
+        if (slice_is(id_of(g->m, &g->checks[i]), id))
+            take_slot(g->m, &g->checks[i])->own.mask = DISTINCT_MANY;
     }
 }
 
@@ -218,14 +255,13 @@ static bool read_page(struct condensing *g, struct err *e)
 }
 
 /* Condenses the documents of the last checks that are of one collection. */
-static bool condense_page(struct mongo_store *m, struct err *e)
+static bool condense_page(struct mongo_store *m, struct mongo_checks *checks, struct err *e)
 {
-    struct mongo_crowd *c = &m->crowd;
-    size_t first = c->check_count - 1;
-    while (first > 0 && c->check_count - first < PAGE &&
-           is_together(&c->checks[first - 1], &c->checks[c->check_count - 1]))
+    size_t first = checks->count - 1;
+    while (first > 0 && checks->count - first < PAGE &&
+           is_together(&checks->list[first - 1], &checks->list[checks->count - 1]))
         first--;
-    struct condensing g = {.m = m, .checks = &c->checks[first], .count = c->check_count - first};
+    struct condensing g = {.m = m, .checks = &checks->list[first], .count = checks->count - first};
     mongo_sketch_collection(m, g.checks->report, g.checks->sketch, span_name(g.checks->kind->span),
                             g.collection);
     bool good = read_page(&g, e), matched;
@@ -238,14 +274,17 @@ static bool condense_page(struct mongo_store *m, struct err *e)
     }
     sketch_work_fini(&g.work);
     if (good)
-        c->check_count = first;
+        checks->count = first;
     return good;
 }
 
 bool mongo_condense(struct mongo_store *m, bool all, struct err *e)
 {
+    struct mongo_crowd *c = &m->crowd;
     bool good = true;
-    for (bool more = true; good && more && m->crowd.check_count > 0; more = all)
-        good = condense_page(m, e);
+    while (good && c->drawn.count > 0)
+        good = condense_page(m, &c->drawn, e);
+    for (bool more = true; good && more && c->steps.count > 0; more = all)
+        good = condense_page(m, &c->steps, e);
     return good;
 }
