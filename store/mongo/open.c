@@ -363,6 +363,6 @@ struct store *mongo_open(const char *uri, enum store_mode mode, const struct sto
     if (mode == STORE_WRITE ? open_writer(m, options, reports, report_count, e)
                             : open_reader(m, e) && (mode == STORE_READ || mongo_take_limits(m, e)))
         return &m->store;
-    mongo_free(m);
+    mongo_close(&m->store);
     return NULL;
 }

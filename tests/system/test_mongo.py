@@ -389,6 +389,26 @@ http: {{listen: "127.0.0.1:0"}}
         self.check(lines)
 
 
+    def test_a_begin_that_fails_takes_no_slot(self):
+        """The connection ends, time and again, once the slot is taken: the daemon begins anew, and is one writer."""
+        self.put_between()
+        ended = []
+
+        def answer(piece):
+            if b"\x02count\0" in piece and b"pages.series" in piece and len(ended) < 3:
+                ended.append(piece)
+                return b""
+            return None
+        self.between.answer = answer
+        self.write("a.log", lines := log(dice(), 50))
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for(lambda: self.nexts().get("a.log"), lambda found: found == len(lines))
+        self.assertEqual(3, len(ended))
+        self.assertEqual({"w0"}, {*self.ledger.slots()})
+        self.stop()
+        self.check(lines)
+
+
 class Together(OfOneLog):
     """Two imports at a time, of one database."""
 
