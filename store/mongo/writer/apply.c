@@ -59,7 +59,8 @@ static bool delete_logs(struct mongo_store *m, struct err *e)
 
 static bool is_under_way(const struct mongo_store *m, const struct batch *batch)
 {
-    if (m->batch.step == STEP_NONE || m->batch.range_count != batch->range_count)
+    if (m->batch.step == STEP_NONE || m->batch.range_count != batch->range_count ||
+        m->batch.backfills != batch->backfills || (batch->backfills && m->batch.report != batch->report))
         return false;
     for (size_t i = 0; i < batch->range_count; i++) {
         const struct range *a = &m->batch.ranges[i], *b = &batch->ranges[i];
