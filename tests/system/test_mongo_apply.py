@@ -494,6 +494,10 @@ class Daemon(MongoCase, DaemonCase):
         self.check(self.lines, files=["a.log"])
 
 
+RETIRED_MIN = 32  # as in retire.h
+ROOM = 1200  # for the claims of a file or two, not of as many as leave at once
+
+
 class Ledger(MongoCase):
     """The ledger has an entry for each file, and a seat the positions of its writer: each is one document."""
 
@@ -535,6 +539,18 @@ class Ledger(MongoCase):
                 self.fill(name, 1 << 20)
         self.count("b.log")
         self.assertEqual({"a.log", "b.log"}, set(self.nexts()))
+
+    def test_one_that_has_no_room_for_what_makes_it_smaller(self):
+        """Files that have ended are claimed before they leave, which takes some bytes of each."""
+        names = [self.write(f"{number}.log", (self.LOG % number).encode()) for number in range(RETIRED_MIN + 1)]
+        self.count(*names[:-2])
+        self.fill("ledger", ROOM)
+        self.count(*names[-2:])
+        self.assertRegex(self.err, "event=not_retired .*document ledger of collection ledger has 16.* of 16777216 bytes")
+        self.assertEqual(set(names), set(self.nexts()))
+        self.fill("ledger", 1 << 20)
+        self.count(names[0])
+        self.assertGreater(self.base.past.count_documents({}), RETIRED_MIN - 2)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "store/mongo/ledger/copies.h"
 #include "store/mongo/raw/raw.h"
@@ -267,6 +268,17 @@ bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
     return false;
 }
 
+/* The server refuses what nothing relies on, as with a ledger that is full: that must not end a writer that
+ * counts on. It is tried again later. */
+static bool may_be_left(const char *event, const struct err *e)
+{
+    char quoted[LOG_QUOTE_BYTES];
+    if (e->code != EX_IOERR || e->retryable)
+        return false;
+    log_warn(event, "error=%s", log_quote(e->text, quoted));
+    return true;
+}
+
 bool mongo_housekeep(struct store *st, bool all, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
@@ -275,7 +287,8 @@ bool mongo_housekeep(struct store *st, bool all, struct err *e)
         return true;
     const int64_t kept_ms = m->writer.kept_ms;
     if (!mongo_keep_slot(m, e) || ((all || m->writer.kept_ms != kept_ms) && !mongo_settle_claims(m, e)) ||
-        !mongo_retire(m, all, e) || !mongo_condense(m, all, e))
+        (!mongo_retire(m, all, e) && !may_be_left("not_retired", e)) ||
+        (!mongo_condense(m, all, e) && !may_be_left("not_condensed", e)))
         return false;
     if (!m->writer.is_done && (all || is_idle)) {
         if (!end_last(m, e))

@@ -273,7 +273,8 @@ static bool condense_page(struct mongo_store *m, struct mongo_checks *checks, st
         bson_destroy(g.updates[i]);
     }
     sketch_work_fini(&g.work);
-    if (good)
+    if (good ||
+        !e->retryable) /* what the server refuses now, it would refuse again: others have their turn */
         checks->count = first;
     return good;
 }
