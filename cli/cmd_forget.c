@@ -183,13 +183,6 @@ static bool forget_source(const struct request *rq, const struct store *reports,
     struct store_options options = setup_store(rq->config);
     if (rq->path == NULL && strcmp(f.path, "-") == 0)
         return err_set(e, EX_USAGE, "it came from standard input: say by --file where its lines are now");
-    for (size_t i = 0; i < options.raw_count; i++) {
-        if (options.raws[i] != NULL && options.raws[i]->growth == RAW_DATABASE_PER_MONTH)
-            return err_set(e, EX_UNAVAILABLE,
-                           "sources.%s.raw: raw events in databases of their own are not looked for, and "
-                           "only counts can be taken out",
-                           options.raws[i]->source);
-    }
     options.raw_count = 0; /* none is written */
     struct store *st = store_open_with(rq->config->store.url, STORE_WRITE, &options, reports->reports,
                                        reports->report_count, e);

@@ -260,10 +260,14 @@ class Refused(FileCase):
         self.write("tallyd.yaml", b"reports: {site: {measures: {n: count, m: max(bytes)}}}\n")
         self.count("b.log", "-q")
         self.refuse(EX_UNAVAILABLE, "m: max(bytes)", "b.log")
-        self.anew()
-        self.write("tallyd.yaml", b"sources: {b: {path: b.log, raw: all}}\nreports: {site: {}}\n")
-        self.count("b.log", "-q")
-        self.refuse(EX_UNAVAILABLE, "raw events", "b.log")
+        with_raw = b"sources: {b: {path: b.log, raw: all, raw_growth: %s}}\nreports: {site: {}}\n"
+        for growth, place in (b"forever", ","), (b"database per month", "_raw_b_20"):
+            self.anew()
+            self.write("tallyd.yaml", with_raw % growth)
+            self.count("b.log", "-q")
+            for later in with_raw % growth, b"reports: {site: {}}\n":
+                self.write("tallyd.yaml", later)
+                self.refuse(EX_UNAVAILABLE, f"raw events are stored in raw.b of database {self.name}{place}", "b.log")
 
     def test_series_beyond_the_limit(self):
         self.write("tallyd.yaml", b"reports: {site: {}, pages: {by: [path], series_max: 2}}\n")

@@ -100,24 +100,12 @@ static bool each_of_database(struct owning *o)
     return mongo_list(o->m->client, o->database, command, MONGO_BATCH, see_collection, o, o->e) && o->good;
 }
 
-static bool see_database(void *context, const bson_t *listed)
+static bool see_database(void *context, const char *name, struct err *e)
 {
     struct owning *o = context;
-    char prefix[MONGO_DATABASE_BYTES + 8];
-    const char *name = mongo_text_at(listed, "name");
-    snprintf(prefix, sizeof prefix, "%s_raw_", mongo_client_database(o->m->client));
-    if (strncmp(name, prefix, strlen(prefix)) != 0)
-        return true;
+    (void)e;
     snprintf(o->database, sizeof o->database, "%s", name);
-    o->good = each_of_database(o);
-    return o->good;
-}
-
-/* Databases of raw events, such as "DATABASE_raw_access_201010": mongo/raw/raw.h. */
-static bool each_of_months(struct owning *o)
-{
-    bson_t *command = BCON_NEW("listDatabases", BCON_INT32(1), "nameOnly", BCON_BOOL(true));
-    return mongo_list(o->m->client, "admin", command, "databases", see_database, o, o->e) && o->good;
+    return each_of_database(o);
 }
 
 bool mongo_each_owned(struct mongo_store *m, const struct mongo_dump *also, mongo_owned_fn *fn, void *context,
@@ -128,7 +116,7 @@ bool mongo_each_owned(struct mongo_store *m, const struct mongo_dump *also, mong
                                "definition", BCON_BOOL(true), "}");
     snprintf(o.database, sizeof o.database, "%s", mongo_client_database(m->client));
     bool good = mongo_look(m->client, MONGO_REPORTS, NULL, options, take_key, &o.keys, e) &&
-                each_of_database(&o) && each_of_months(&o);
+                each_of_database(&o) && mongo_raw_each_database(m, see_database, &o, e);
     text_fini(&o.keys);
     return good;
 }

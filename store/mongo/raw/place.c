@@ -241,6 +241,35 @@ bool mongo_raw_prepare(struct mongo_store *m, struct mongo_raw *raw, int64_t per
     return true;
 }
 
+/* ---- databases of months */
+
+struct walk {
+    const char *of; /* the name of the store's database */
+    mongo_database_fn *fn;
+    void *context;
+    bool good; /* false: `fn` ended the walk */
+    struct err *e;
+};
+
+static bool see_database(void *context, const bson_t *listed)
+{
+    struct walk *w = context;
+    char prefix[MONGO_DATABASE_BYTES + 8];
+    const char *name = mongo_text_at(listed, "name");
+    snprintf(prefix, sizeof prefix, "%s_raw_", w->of);
+    if (strncmp(name, prefix, strlen(prefix)) == 0)
+        w->good = w->fn(w->context, name, w->e);
+    return w->good;
+}
+
+bool mongo_raw_each_database(struct mongo_store *m, mongo_database_fn *fn, void *context, struct err *e)
+{
+    struct walk w = {
+        .of = mongo_client_database(m->client), .fn = fn, .context = context, .good = true, .e = e};
+    bson_t *command = BCON_NEW("listDatabases", BCON_INT32(1), "nameOnly", BCON_BOOL(true));
+    return mongo_list(m->client, "admin", command, "databases", see_database, &w, e) && w.good;
+}
+
 /* ---- dropping */
 
 struct look {

@@ -25,5 +25,9 @@ bool mongo_raw_index(const struct raw *r, size_t n, struct mongo_index_of *index
 /* Makes the collection of a period, with its indexes, unless that was done. */
 bool mongo_raw_prepare(struct mongo_store *m, struct mongo_raw *raw, int64_t period_ms,
                        struct err *e) MUST_CHECK;
+/* Calls `fn` for each database of raw events, such as "DATABASE_raw_access_201010", of any source. */
+typedef bool mongo_database_fn(void *context, const char *database, struct err *e); /* false ends the walk */
+bool mongo_raw_each_database(struct mongo_store *m, mongo_database_fn *fn, void *context,
+                             struct err *e) MUST_CHECK;
 /* Drops expired periods. If one source fails, it goes on with the others; *e is the first error. */
 bool mongo_raw_expire(struct mongo_store *m, int64_t now_ms, bool trusts_clock, struct err *e) MUST_CHECK;

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/failpoint.h"
 #include "store/mongo/ledger/peers.h"
+#include "store/mongo/raw/place.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/apply.h"
@@ -18,8 +19,9 @@
 
 struct raw_look {
     struct mongo_store *m;
-    bson_t *filter;  /* `_id`s of the source */
-    char found[128]; /* a collection with raw events of it; "": none */
+    bson_t *filter;           /* `_id`s of the source */
+    const char *database;     /* in which it looks */
+    struct mongo_place found; /* a collection with raw events of it; its name is "": none */
     bool good;
     struct err *e;
 };
@@ -38,14 +40,29 @@ static bool look_at_collection(void *context, const bson_t *listed)
     bool is = false;
     if (strncmp(name, "raw.", strlen("raw.")) != 0)
         return true;
-    bson_t *options = BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "limit", BCON_INT64(1));
-    l->good = mongo_look(l->m->client, name, bson_copy(l->filter), options, see_raw, &is, l->e);
-    if (is)
-        snprintf(l->found, sizeof l->found, "%s", name);
+    bson_t *command =
+        BCON_NEW("find", BCON_UTF8(name), "filter", BCON_DOCUMENT(l->filter), "projection", "{", "_id",
+                 BCON_BOOL(true), "}", "limit", BCON_INT64(1), "singleBatch", BCON_BOOL(true));
+    l->good = mongo_list(l->m->client, l->database, command, MONGO_BATCH, see_raw, &is, l->e);
+    if (is) {
+        snprintf(l->found.database, sizeof l->found.database, "%s", l->database);
+        snprintf(l->found.collection, sizeof l->found.collection, "%s", name);
+    }
     return l->good && !is;
 }
 
-/* Their `_id`s begin with source and partition. */
+/* False: the walk ends. */
+static bool look_at_database(void *context, const char *database, struct err *e)
+{
+    struct raw_look *l = context;
+    bson_t *command = BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true), "cursor", "{",
+                               "batchSize", BCON_INT32(MONGO_LIST_MAX), "}");
+    l->database = database;
+    l->good = mongo_list(l->m->client, database, command, MONGO_BATCH, look_at_collection, l, e) && l->good;
+    return l->good && l->found.collection[0] == '\0';
+}
+
+/* Their `_id`s begin with source and partition. They are in the store's database or in those of months. */
 static bool check_raw(struct mongo_store *m, const struct range *of, struct err *e)
 {
     char from[RANGE_SOURCE_BYTES + 2], to[RANGE_SOURCE_BYTES + 2];
@@ -53,15 +70,15 @@ static bool check_raw(struct mongo_store *m, const struct range *of, struct err 
     snprintf(to, sizeof to, "%s0", of->source); /* 0 follows / */
     struct raw_look l = {.m = m, .good = true, .e = e};
     l.filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
-    bson_t *command = BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true), "cursor", "{",
-                               "batchSize", BCON_INT32(MONGO_LIST_MAX), "}");
-    bool good = mongo_list(m->client, NULL, command, MONGO_BATCH, look_at_collection, &l, e) && l.good;
+    bool good = (look_at_database(&l, mongo_client_database(m->client), e) &&
+                 mongo_raw_each_database(m, look_at_database, &l, e)) ||
+                (l.good && l.found.collection[0] != '\0');
     bson_destroy(l.filter);
-    return good && (l.found[0] == '\0' ||
+    return good && (l.found.collection[0] == '\0' ||
                     err_set(e, EX_UNAVAILABLE,
-                            "its raw events are stored in %s, and only counts can be taken out: delete these "
-                            "documents first, by their _id: from \"%s\" up to \"%s\"",
-                            l.found, from, to));
+                            "its raw events are stored in %s of database %s, and only counts can be taken "
+                            "out: delete these documents first, by their _id: from \"%s\" up to \"%s\"",
+                            l.found.collection, l.found.database, from, to));
 }
 
 /* ---- generations that count no more */
