@@ -1,5 +1,9 @@
 #include "base/clock.h"
 
+#include "base/check.h"
+
+#include <errno.h>
+
 #define FAKE_LOOK_MS 1
 
 static int64_t read_us(clockid_t id)
@@ -92,4 +96,11 @@ struct timespec clock_timespec(int64_t mono_ms)
 struct timespec clock_timespec_in(int64_t for_ms)
 {
     return clock_timespec(clock_mono_ms(&clock_system) + for_ms);
+}
+
+void clock_sleep(int64_t for_ms)
+{
+    struct timespec left = clock_timespec(for_ms);
+    while (nanosleep(&left, &left) != 0)
+        ASSERT(errno == EINTR);
 }

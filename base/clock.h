@@ -70,3 +70,5 @@ static inline int64_t clock_ns(struct timespec t)
 struct timespec clock_timespec(int64_t mono_ms);
 /* The time `for_ms` from now on the system's monotonic clock, in the same form. */
 struct timespec clock_timespec_in(int64_t for_ms);
+/* Sleeps, at least so long: a signal does not shorten it. */
+void clock_sleep(int64_t for_ms);

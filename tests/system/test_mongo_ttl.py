@@ -242,6 +242,19 @@ class Ttl(MongoCase, DaemonCase, Expiring):
             self.assertEqual(0, self.base[f"{report}.{kind}"].count_documents({}), (report, kind, buckets))
         self.assertEqual(len(self.at), sum(one["total"] for one in self.base["site.month"].find()))
 
+    def test_readers_have_time_to_know_though_the_clock_of_the_server_went_back(self):
+        """An index is missing, and readers were told of it at a time that is still to come."""
+        self.fill()
+        self.configure(KEEP, True)
+        self.count("a.log")
+        self.base["site.day"].drop_index(NAME)
+        ahead = datetime.datetime.utcnow() + datetime.timedelta(hours=1)
+        self.base.reports.update_many({}, {"$set": {"ttl.since": ahead}}, bypass_document_validation=True)
+        begun = time.monotonic()
+        self.count("a.log")
+        self.assertGreater(time.monotonic() - begun, 2)
+        self.assertIsNotNone(self.index("site", "day"))
+
     def test_what_the_server_refuses_is_said(self):
         """Another index of the same key is in the way, for servers that cannot be made to refuse."""
         if self.FAIL_COMMAND:

@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -262,6 +263,25 @@ static void test_log_values_are_one_clean_line(void **state)
     }
 }
 
+static void note_signal(int number)
+{
+    (void)number;
+}
+
+static void test_a_signal_does_not_shorten_a_sleep(void **state)
+{
+    (void)state;
+    const struct sigaction noting = {.sa_handler = note_signal};
+    const struct itimerval soon = {.it_value.tv_usec = 5000};
+    struct sigaction before;
+    sigaction(SIGALRM, &noting, &before);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    const int64_t begun_ms = clock_mono_ms(&clock_system);
+    clock_sleep(50);
+    assert_true(clock_mono_ms(&clock_system) - begun_ms >= 49);
+    sigaction(SIGALRM, &before, NULL);
+}
+
 static void test_fake_clock_stands_still(void **state)
 {
     (void)state;
@@ -322,6 +342,7 @@ int main(void)
         cmocka_unit_test(test_growing_array_keeps_its_elements),
         cmocka_unit_test(test_size_that_overflows_is_a_bug_and_no_small_block),
         cmocka_unit_test(test_log_values_are_one_clean_line),
+        cmocka_unit_test(test_a_signal_does_not_shorten_a_sleep),
         cmocka_unit_test(test_fake_clock_stands_still),
         cmocka_unit_test(test_times_of_the_clock_as_threads_wait_for_them),
         cmocka_unit_test(test_wait_ends_by_the_clock_that_is_given),

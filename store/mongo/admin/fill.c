@@ -25,7 +25,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SLOT         "w0"
@@ -170,7 +169,7 @@ static bool send_log(struct mongo_store *m, const struct mongo_log *log, struct 
         if (!e->retryable && !(may_be_late && delete_all_late(m, e)))
             break;
         if (e->retryable)
-            nanosleep(&(struct timespec){.tv_nsec = TRY_AGAIN_MS * 1000000L}, NULL);
+            clock_sleep(TRY_AGAIN_MS);
         good = mongo_send(m, &o, text_slice(&log->packed), e);
     }
     return good;

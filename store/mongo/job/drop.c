@@ -1,6 +1,7 @@
 #include "store/mongo/job/drop.h"
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "store/mongo/catalog/keys.h"
 #include "store/mongo/doc/watermarks.h"
@@ -8,9 +9,7 @@
 #include "store/mongo/ledger/peers.h"
 #include "store/mongo/wire/command.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
 #define JOB_ID_BYTES (MONGO_NAME_BYTES + 16)
 
@@ -148,21 +147,12 @@ static bool delete_books(const struct drop *d, struct err *e)
                             BCON_NEW("$unset", "{", path, BCON_UTF8(""), "}"), NULL, e);
 }
 
-/* Wait until every reader knows the mark: a scan that sees a dropped collection looks at the mark after that.
- * A signal does not shorten it. */
-static void let_readers_know(void)
-{
-    struct timespec left = {.tv_sec = MONGO_KNOWN_MS / 1000, .tv_nsec = MONGO_KNOWN_MS % 1000 * 1000000L};
-    while (nanosleep(&left, &left) != 0)
-        ASSERT(errno == EINTR);
-}
-
 static bool drop_all(const struct drop *d, struct err *e)
 {
     char name[MONGO_NAME_BYTES];
     bool good = mark(d, e);
-    if (good)
-        let_readers_know();
+    if (good) /* a scan that sees a dropped collection looks at the mark after that */
+        clock_sleep(MONGO_KNOWN_MS);
     for (size_t n = 0; good && collection_at(d, n, name); n++) {
         failpoint(FAILPOINT_DROP_COLLECTION);
         good = drop_collection(d, name, e);

@@ -16,7 +16,6 @@
 #include "store/mongo/writer/update.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #define TRIES        5
 #define TRY_AGAIN_MS 500
@@ -150,7 +149,7 @@ static bool fill(struct store *st, const struct batch *batch, struct err *e)
     struct mongo_store *m = mongo_of(st);
     bool good = try_fill(m, batch, e);
     for (int tries = 1; !good && e->retryable && tries < TRIES; tries++) {
-        nanosleep(&(struct timespec){.tv_nsec = TRY_AGAIN_MS * 1000000L}, NULL);
+        clock_sleep(TRY_AGAIN_MS);
         good = try_fill(m, batch, e);
     }
     good = good && mongo_housekeep(&m->store, false, e);

@@ -11,7 +11,6 @@
 #include "store/mongo/wire/index.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #define CODE_INDEX_NOT_FOUND 27
 #define TRIES                5 /* tries to make an index while others drop it */
@@ -188,7 +187,7 @@ static bool make(struct mongo_store *m, const char *collection, int64_t ttl_s, s
     int64_t found_s = -1;
     for (int tries = 0; tries < TRIES && found_s < 0; tries++) {
         if (tries > 0)
-            nanosleep(&(struct timespec){.tv_nsec = AGAIN_MS * 1000000L}, NULL);
+            clock_sleep(AGAIN_MS);
         if (!create(m, collection, ttl_s, &why)) {
             *e = why;
             return !why.retryable && why.code != EX_NOPERM && refuse(m, collection, why.text, e);
@@ -211,8 +210,8 @@ static bool wait_until_known(const struct opening *o, struct err *e)
     if (!mongo_ttl_read_clock(o->m, &now_ms, e))
         return false;
     int64_t wait_ms = o->told_ms + MONGO_KNOWN_MS - now_ms;
-    if (wait_ms > 0 && wait_ms <= MONGO_KNOWN_MS)
-        nanosleep(&(struct timespec){.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000}, NULL);
+    if (wait_ms > 0) /* longer than that only by a clock that went back */
+        clock_sleep(wait_ms < MONGO_KNOWN_MS ? wait_ms : MONGO_KNOWN_MS);
     return true;
 }
 

@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -287,7 +286,7 @@ bool mongo_read_picture(struct mongo_store *m, bson_t *ledger, struct err *e)
         bson_t home;
         struct mongo_seats seats = {0};
         if (i > 0 && i % 2 == 0)
-            nanosleep(&(struct timespec){.tv_nsec = PICTURE_WAIT_MS * 1000000L}, NULL);
+            clock_sleep(PICTURE_WAIT_MS);
         good = read_once(m, &home, &seats, e);
         uint64_t moves = good ? sum_all(&home, &seats) : 0;
         stands = good && i > 0 && moves == last;

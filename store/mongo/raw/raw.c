@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* If a document's failure is neither known to pass nor known to stay, it is tried this often, with this
  * delay. */
@@ -482,7 +481,7 @@ bool mongo_raw_store(struct mongo_store *m, const struct batch *batch, struct er
 {
     bool is_unknown, good = try_store(m, batch, false, &is_unknown, e);
     for (int tries = 2; is_unknown && tries <= TRIES_MAX; tries++) {
-        nanosleep(&(struct timespec){.tv_nsec = TRY_AGAIN_MS * 1000000L}, NULL);
+        clock_sleep(TRY_AGAIN_MS);
         good = try_store(m, batch, tries == TRIES_MAX, &is_unknown, e);
     }
     return good;
