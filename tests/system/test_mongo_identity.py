@@ -156,6 +156,22 @@ class Ahead(Identity):
                                          "writers.w0.seq": Int64(lost + 2)}})
             self.check_ahead()
 
+    def test_which_takes_the_place_while_a_writer_is_let_in(self):
+        """The ledger that is there by then is none of its affair."""
+        self.write("a.log", self.lines)
+        self.count("a.log")
+        self.put_between()
+        replaced = []
+
+        def answer(piece):
+            if b"who.since" in piece and not replaced:
+                replaced.append(True)
+                self.base.ledger.update_one({"_id": "ledger"}, {"$set": {"epoch": Int64(7)}, "$unset": {"writers.w0.who": ""}})
+        self.between.answer = answer
+        self.count("a.log", url=f"mongodb://127.0.0.1:{self.between.port}/{self.name}", status=None)
+        self.assertTrue(replaced)
+        self.assertNotIn("who", self.ledger.slots()["w0"])
+
     def test_after_a_failover(self):
         """The daemon reports what it knows; a daemon that begins later finds the documents."""
         self.write("a.log", b"")

@@ -2,6 +2,7 @@
 
 #include "base/civil.h"
 #include "base/clock.h"
+#include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/slots.h"
 #include "store/mongo/wire/command.h"
@@ -110,17 +111,17 @@ const char *mongo_describe_writer(const bson_t *ledger, const char *slot, char b
 
 bool mongo_admit(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
-    char inc[64], since[64];
+    char since[64];
     int64_t now_ms = clock_wall_ms(m->store.clock);
     for (int i = 0; i < MONGO_SLOTS; i++) {
         int64_t other_ms = mongo_slot_at(ledger, mongo_slots[i], "who.since", 0);
         now_ms = other_ms < now_ms ? now_ms : other_ms + 1;
     }
-    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
     snprintf(since, sizeof since, "writers.%s.who.since", m->writer.slot);
-    bson_t *filter = BCON_NEW("_id", MONGO_LEDGER, inc, BCON_INT64(m->writer.inc));
+    bson_t filter = BSON_INITIALIZER;
+    mongo_add_own(m, &filter);
     bson_t *update = BCON_NEW("$set", "{", since, BCON_DATE_TIME(now_ms), "}");
-    bool good = mongo_change(m->client, MONGO_LEDGER, filter, update, false, NULL, e);
+    bool good = mongo_change(m->client, MONGO_LEDGER, &filter, update, false, NULL, e);
     if (good)
         m->writer.since_ms = now_ms; /* if it was not found, the next commit says so */
     return good;
