@@ -310,7 +310,7 @@ static bool merge(struct mongo_merge *g, struct err *e)
     for (struct mongo_source *source; good && (source = least(g)) != NULL;) {
         if (last.len > 0 && strcmp(source->rest, last.ptr) <= 0) {
             good = err_set(e, EX_PROTOCOL, "%s: the documents of %s do not come sorted by _id",
-                           mongo_client_name(g->m->client), g->collection);
+                           mongo_client_name(g->m->client), g->from_collection);
             break;
         }
         text_clear(&last);
