@@ -11,10 +11,11 @@ import json
 import os
 import re
 import signal
+import subprocess
 import time
 import urllib.parse
 
-from harness import EX_OK, EX_TEMPFAIL, EX_USAGE, TIMEOUT_S, DaemonCase, dice, draw_death, dying_at, failpoints
+from harness import EX_OK, EX_TEMPFAIL, EX_USAGE, TIMEOUT_S, DaemonCase, command, dice, draw_death, dying_at, failpoints
 from mongocase import FOLLOWING, MongoCase, main
 
 KILLED = -signal.SIGKILL
@@ -314,6 +315,15 @@ class Rankings(TopCase):
 
 
 class Faults(TopCase):
+    def test_the_holder_of_a_lease_is_named_on_a_host_with_a_long_name(self):
+        self.count_events(events_of(self.dice, 60))
+        host, words = "web-17.frankfurt.example.net", ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"']
+        job = [*command(), "job", "run", "top", "-c", "tallyd.yaml", "--store", self.store]
+        killed = subprocess.run([*words, host, *job], cwd=self.dir, env=dying_at("top.ranked"), capture_output=True, check=False)
+        if b"unshare" in killed.stderr:
+            self.skipTest(killed.stderr.decode())
+        self.assertIn(f"{host} ", self.job("list"))
+
     def test_killed_before_it_says_so(self):
         self.count_events(events_of(self.dice, 60))
         for place in ("top.ranked", "top.ranked:5"):

@@ -12,7 +12,7 @@
 
 /* a collection: "pages~2.month", "pages~2.latency.month" */
 #define MONGO_NAME_BYTES  (REPORT_NAME_BYTES + MEASURE_NAME_BYTES + 24)
-#define MONGO_OWNER_BYTES 32
+#define MONGO_OWNER_BYTES 80
 
 /* The ages at which the server may delete documents: mongo/job/ttl.h. */
 struct mongo_ttl {

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "store/mongo/ledger/ledger.h"
+#include "store/mongo/ledger/peers.h"
 #include "store/mongo/send/recover.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
@@ -50,9 +51,8 @@ bool mongo_job_is_stopped(struct mongo_job *job)
 /* Names this process for the operator. */
 static void name_owner(char buf[MONGO_OWNER_BYTES])
 {
-    char host[MONGO_OWNER_BYTES / 2] = "";
-    if (gethostname(host, sizeof host - 1) != 0)
-        host[0] = '\0';
+    char host[MONGO_HOST_NAME_BYTES];
+    mongo_read_host_name(host);
     snprintf(buf, MONGO_OWNER_BYTES, "%s %d", host, (int)getpid());
 }
 

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HOST_BYTES 65
-
 /* ---- who a writer is */
 
 static void add_topics(bson_t *who, const struct store_writer *w)
@@ -37,13 +35,21 @@ static void add_reports(bson_t *who, const struct mongo_store *m)
     bson_append_array_end(who, &reports);
 }
 
+void mongo_read_host_name(char buf[MONGO_HOST_NAME_BYTES])
+{
+    memset(buf, 0, MONGO_HOST_NAME_BYTES);
+    if (gethostname(buf, MONGO_HOST_NAME_BYTES - 1) != 0 || !bson_utf8_validate(buf, strlen(buf), false))
+        buf[0] = '\0';
+}
+
 void mongo_add_who(const struct mongo_store *m, bson_t *set)
 {
-    char path[64], host[HOST_BYTES] = "";
+    char path[64], host[MONGO_HOST_NAME_BYTES];
     bson_t who;
     snprintf(path, sizeof path, "writers.%s.who", m->writer.slot);
     BSON_APPEND_DOCUMENT_BEGIN(set, path, &who);
-    if (gethostname(host, sizeof host - 1) == 0 && bson_utf8_validate(host, strlen(host), false))
+    mongo_read_host_name(host);
+    if (host[0] != '\0')
         BSON_APPEND_UTF8(&who, "host", host);
     if (m->writer.who.group != NULL)
         BSON_APPEND_UTF8(&who, "group", m->writer.who.group);

@@ -24,6 +24,9 @@
 
 #define MONGO_WRITER_BYTES 320
 
+/* The name of this host, for the operator; "" if it has none that a document can hold. */
+#define MONGO_HOST_NAME_BYTES 66 /* Linux allows 64, and a zero byte */
+void mongo_read_host_name(char buf[MONGO_HOST_NAME_BYTES]);
 /* Adds `who`, with the handle's reports, to the update that takes the slot. */
 void mongo_add_who(const struct mongo_store *m, bson_t *set);
 /* Lets the writer in: sets `since`, later than that of every other writer. */
