@@ -16,7 +16,7 @@ import time
 import urllib.parse
 
 from harness import EX_OK, EX_TEMPFAIL, EX_USAGE, TIMEOUT_S, DaemonCase, command, dice, draw_death, dying_at, failpoints
-from mongocase import FOLLOWING, MongoCase, main
+from mongocase import FOLLOWING, MongoCase, main, proxy
 
 KILLED = -signal.SIGKILL
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS", "4"))
@@ -416,6 +416,20 @@ class Again(TopCase):
         self.base["pages.month"].update_one({"_id": month["_id"]}, {"$inc": {f"daily.{day}": 5}})
         self.rank("--rebuild", f"2026-01-{day}T12:00", f"2026-01-{day}T12:01")
         self.assertEqual(before + 5, self.valid("pages")[f"day/202601{int(day):02}"]["measures"]["hits"]["total"])
+
+    def test_rebuild_asks_for_many_periods_at_once(self):
+        self.count_events(events_of(self.dice, 100))
+        self.rank()
+        between = proxy.Proxy(self.server.port)
+        self.addCleanup(between.close)
+        said = self.tallyd("job", "run", "top", "--rebuild", "2026-01-30", "2026-02-04", "-c", "tallyd.yaml",
+                           "--store", f"mongodb://127.0.0.1:{between.port}/{self.name}")
+        ranked = sum(line.startswith("pages ") for line in said.splitlines())
+        self.assertGreater(ranked, 5 * 24)
+        self.assertLess(between.commands["update", "pages.top"], ranked + 10)  # each is set by one, and a month marked
+        for report in RANKED:
+            self.base[f"{report}.top"].delete_many({"measures.hits.total": 0})
+        self.check_valid()
 
     def test_rebuild_ranks_what_was_deleted_by_hand(self):
         self.count_events(events_of(self.dice, 100))

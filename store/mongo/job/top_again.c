@@ -6,18 +6,30 @@
 #include "store/mongo/doc/walk.h"
 #include "store/mongo/doc/watermarks.h"
 #include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
 
-/* Raises the stamp of a ranking as a batch does, except for `applied`. */
-static bool mark_again(struct mongo_store *m, const char *collection, enum span span, int64_t start_ms,
-                       struct err *e)
+/* Adds an update that raises the stamp of a ranking as a batch does, except for `applied`. */
+static void add_mark(bson_t *updates, uint32_t n, enum span span, int64_t start_ms, int64_t now_ms)
 {
-    char id[MONGO_TOP_ID_BYTES];
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(mongo_top_id(span, start_ms, id)), "metadata.date",
-                              BCON_DATE_TIME(start_ms));
-    bson_t *update = BCON_NEW("$inc", "{", "written", BCON_INT64(1), "}", "$set", "{", "waiting",
-                              BCON_BOOL(true), "modified", BCON_DATE_TIME(clock_wall_ms(m->store.clock)), "v",
-                              BCON_INT32(MONGO_SCHEMA), "}", "$setOnInsert", "{", "applied", "{", "}", "}");
-    return mongo_change(m->client, collection, filter, update, true, NULL, e);
+    char id[MONGO_TOP_ID_BYTES], room[MONGO_KEY_BYTES];
+    BCON_APPEND(updates, mongo_array_key(n, room), "{", "q", "{", "_id",
+                BCON_UTF8(mongo_top_id(span, start_ms, id)), "metadata.date", BCON_DATE_TIME(start_ms), "}",
+                "u", "{", "$inc", "{", "written", BCON_INT64(1), "}", "$set", "{", "waiting", BCON_BOOL(true),
+                "modified", BCON_DATE_TIME(now_ms), "v", BCON_INT32(MONGO_SCHEMA), "}", "$setOnInsert", "{",
+                "applied", "{", "}", "}", "}", "upsert", BCON_BOOL(true), "}");
+}
+
+/* A batch that makes one of the documents meanwhile has stamped it. */
+static bool send_marks(struct mongo_store *m, const char *collection, const bson_t *updates, struct err *e)
+{
+    bson_t reply;
+    bson_t *command = BCON_NEW("update", BCON_UTF8(collection), "updates", BCON_ARRAY(updates), "ordered",
+                               BCON_BOOL(false));
+    bool good =
+        mongo_write(m->client, command, &reply, e) && mongo_check_inserts(m->client, &reply, collection, e);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return good;
 }
 
 struct again {
@@ -27,21 +39,24 @@ struct again {
     struct watermarks gone;
 };
 
-/* Raises the stamps of the month's periods that are within the range and not expired. */
+/* Raises the stamps of the month's periods that are within the range and not expired: 776 at most. */
 static bool mark_month(void *context, int64_t month_ms, struct err *e)
 {
     const struct again *a = context;
     char name[MONGO_NAME_BYTES];
     const char *collection = mongo_collection(a->m, a->report, MONGO_TOP, name);
     int64_t from_ms = month_ms > a->from_ms ? month_ms : a->from_ms, end_ms = span_next(SPAN_MONTH, month_ms);
-    bool good = true;
-    for (size_t s = 0; good && s < MONGO_TOP_SPANS; s++) {
+    bson_t updates = BSON_INITIALIZER;
+    uint32_t count = 0;
+    for (size_t s = 0; s < MONGO_TOP_SPANS; s++) {
         enum span span = mongo_top_spans[s];
         int64_t gone_ms = a->gone.before_ms[span];
         int64_t at_ms = span_floor(span, from_ms > gone_ms ? from_ms : gone_ms);
-        for (; good && at_ms < end_ms && at_ms < a->to_ms; at_ms = span_next(span, at_ms))
-            good = mark_again(a->m, collection, span, at_ms, e);
+        for (; at_ms < end_ms && at_ms < a->to_ms; at_ms = span_next(span, at_ms))
+            add_mark(&updates, count++, span, at_ms, clock_wall_ms(a->m->store.clock));
     }
+    bool good = count == 0 || send_marks(a->m, collection, &updates, e);
+    bson_destroy(&updates);
     return good;
 }
 
