@@ -446,6 +446,18 @@ class Together(OfOneLog):
         self.check(lines, files=["a.log"])
         self.check_at_rest()
 
+    def test_very_many_logs_are_deleted_by_and_by(self):
+        """As a long backup leaves them: one command for all of them might take longer than a reply may."""
+        self.anew()
+        self.count(self.write("b.log", log(self.dice, 10)))
+        old = [{"_id": f"w0/{0:016x}/{number:016x}/0000", "prev": number - 1, "zstd": b"old"} for number in range(2500)]
+        self.base.batches.insert_many(old)
+        between = proxy.Proxy(self.server.port)
+        self.addCleanup(between.close)
+        self.count("a.log", url=f"mongodb://127.0.0.1:{between.port}/{self.name}")
+        self.assertEqual(0, self.base.batches.count_documents({}))
+        self.assertGreaterEqual(between.commands["delete", "batches"], 3)
+
     def test_both_finish_what_a_third_left(self):
         for number in range(max(2, ROUNDS // 3)):
             with self.subTest(round=number):

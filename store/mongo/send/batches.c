@@ -1,6 +1,7 @@
 #include "store/mongo/send/batches.h"
 
 #include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -77,11 +78,33 @@ bool mongo_read_log(struct mongo_store *m, const struct mongo_open *o, struct te
                       take_part, packed, e);
 }
 
-bool mongo_delete_logs(struct mongo_store *m, const struct mongo_open *last, struct err *e)
+static bool take_end(void *context, const bson_t *document)
 {
-    char from[MONGO_BATCH_BYTES], to[MONGO_BATCH_BYTES];
+    struct mongo_open o;
+    unsigned part;
+    if (mongo_parse_batch_id(mongo_text_at(document, "_id"), &o, &part))
+        mongo_batch_id(context, &o, ""); /* before its first part */
+    return false;
+}
+
+bool mongo_delete_logs(struct mongo_store *m, const struct mongo_open *last, bool *more, struct err *e)
+{
+    char from[MONGO_BATCH_BYTES], to[MONGO_BATCH_BYTES], end[MONGO_BATCH_BYTES];
     snprintf(from, sizeof from, "%s/", last->slot);
     mongo_batch_id(to, last, "");
+    memcpy(end, to, sizeof end);
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
-    return mongo_delete_all(m->client, MONGO_BATCHES, filter, NULL, e);
+    bson_t *options =
+        BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "sort", "{", "_id", BCON_INT32(1), "}",
+                 "skip", BCON_INT64(MONGO_LOGS_DELETED), "limit", BCON_INT64(1));
+    bool good = mongo_look(m->client, MONGO_BATCHES, bson_copy(filter), options, take_end, end, e);
+    *more = strcmp(end, to) != 0;
+    if (*more) {
+        bson_destroy(filter);
+        filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(end), "}");
+    }
+    if (good)
+        return mongo_delete_all(m->client, MONGO_BATCHES, filter, NULL, e);
+    bson_destroy(filter);
+    return false;
 }

@@ -25,5 +25,8 @@ bool mongo_read_log(struct mongo_store *m, const struct mongo_open *o, struct te
                     struct err *e) MUST_CHECK;
 /* Appends the part of a log that is in a document of `batches`. */
 void mongo_log_add_part(const bson_t *document, struct text *packed);
-/* Deletes all logs of a slot before this batch. */
-bool mongo_delete_logs(struct mongo_store *m, const struct mongo_open *last, struct err *e) MUST_CHECK;
+/* Deletes the logs of a slot before this batch, the first ones, some MONGO_LOGS_DELETED at once: after a long
+ * backup there are very many. *more: there are others. */
+#define MONGO_LOGS_DELETED 1000
+bool mongo_delete_logs(struct mongo_store *m, const struct mongo_open *last, bool *more,
+                       struct err *e) MUST_CHECK;

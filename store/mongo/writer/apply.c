@@ -44,16 +44,21 @@ static struct mongo_open own_open(const struct mongo_store *m, int64_t seq)
 
 /* Deletes our slot's logs of batches that are done. A backup needs the logs of batches committed since it
  * began. All batches here were committed before the ledger is asked whether a backup has begun. */
-static bool delete_logs(struct mongo_store *m, struct err *e)
+static bool delete_logs(struct mongo_store *m, bool all, struct err *e)
 {
-    bool holds;
+    bool holds, good, more;
     if (!mongo_backup_holds(m, &holds, e))
         return false;
     if (holds)
         return true; /* they are deleted with later ones */
     const struct mongo_open last =
         own_open(m, m->writer.is_done ? m->writer.committed + 1 : m->writer.committed);
-    return mongo_delete_logs(m, &last, e);
+    do
+        good = mongo_delete_logs(m, &last, &more, e);
+    while (good && more && all);
+    if (good && more)
+        m->writer.logs_deleted = 0; /* it goes on at the next turn */
+    return good;
 }
 
 /* ---- one batch */
@@ -300,5 +305,5 @@ bool mongo_housekeep(struct store *st, bool all, struct err *e)
     if (m->writer.logs_deleted == m->writer.committed + m->writer.is_done)
         return true;
     m->writer.logs_deleted = m->writer.committed + m->writer.is_done;
-    return delete_logs(m, e);
+    return delete_logs(m, all, e);
 }
