@@ -7,8 +7,10 @@ repeated.
 """
 
 import collections
+import ctypes
 import datetime
 import glob
+import json
 import os
 import re
 import signal
@@ -121,6 +123,32 @@ class Beside(BackupCase):
         self.restore("copy")
         self.assertEqual({"a.log", "b.log"}, set(self.nexts()))
         self.check_all()
+
+    def test_a_log_that_is_damaged_is_found_before_anything_is_dropped(self):
+        """An older tallyd copied it as it was; its file has the sum of what it contains."""
+        self.count("a.log")
+        backup = self.pause("backup", "copy", self.has_noted)
+        self.count("b.log")
+        self.go_on(backup)
+        path, names = self.path(f"copy/{self.name}/batches.bson"), self.path("copy/tallyd-backup.json")
+        with open(path, "rb") as file:
+            documents = bson.decode_all(file.read())
+        documents[1]["zstd"] = documents[1]["zstd"][:-1] + bytes([documents[1]["zstd"][-1] ^ 4])
+        data = b"".join(map(bson.encode, documents))
+        with open(path, "wb") as file:
+            file.write(data)
+        with open(names, encoding="utf-8") as file:
+            said = json.load(file)
+        one, = (one for one in said["files"] if one["collection"] == "batches")
+        xxh3 = ctypes.CDLL("libxxhash.so.0").XXH3_64bits
+        xxh3.restype, xxh3.argtypes = ctypes.c_uint64, (ctypes.c_char_p, ctypes.c_size_t)
+        one["xxh3"] = f"{xxh3(data, len(data)):016x}"
+        with open(names, "w", encoding="utf-8") as file:
+            json.dump(said, file)
+        before = list(self.base["pages.day"].find())
+        self.admin("restore", "--force", "copy", status=EX_DATAERR)
+        self.assertIn("the log of a batch in the backup, of slot w0: take another backup", self.err)
+        self.assertEqual(before, list(self.base["pages.day"].find()))
 
     def test_two_at_once(self):
         """The one that ends first leaves the other its note, so its logs stay; it takes away what a killed one has left."""

@@ -57,6 +57,7 @@ struct restoring {
     int64_t rolled_up;          /* highest fence in documents of years and weeks */
     struct mongo_open log;      /* the batch whose log is being read; seq 0: none */
     struct text packed;
+    bool only_checks; /* logs are checked, and not applied: nothing is dropped yet */
     struct err *e;
 };
 
@@ -297,14 +298,21 @@ static bool load_all(struct restoring *r)
 
 /* ---- the batches that were counted during the backup */
 
+static bool refuse_log(struct restoring *r)
+{
+    return err_prefix(r->e, "the log of a batch in the backup, of slot %s: take another backup", r->log.slot);
+}
+
 /* Applies a log as a recovery does: a document that was copied late enough already has it. Logs follow each
  * other, so a higher number in a document is as good. */
 static bool carry_out(struct restoring *r)
 {
+    const struct slice packed = text_slice(&r->packed);
     r->log.prev = -1;
-    bool good = mongo_send(r->m, &r->log, text_slice(&r->packed), r->e) && goes_on(r, MONGO_BATCHES);
+    bool good = r->only_checks ? mongo_log_check(packed, r->e) || refuse_log(r)
+                               : mongo_send(r->m, &r->log, packed, r->e) && goes_on(r, MONGO_BATCHES);
     text_clear(&r->packed);
-    r->batches++;
+    r->batches += !r->only_checks;
     return good;
 }
 
@@ -507,6 +515,9 @@ static bool check_files(struct restoring *r)
         good = r->b->goes_on(r->b->context, "checking", 0, 0) || backup_stopped("the restore", r->e);
         good = good && mongo_dump_read(&r->dump, &r->dump.list[i], NULL, NULL, r->e);
     }
+    r->only_checks = true;
+    good = good && apply_batches(r);
+    r->only_checks = false;
     return good;
 }
 
