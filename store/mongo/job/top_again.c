@@ -7,7 +7,6 @@
 #include "store/mongo/doc/watermarks.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/wire/id.h"
 
 /* Adds an update that raises the stamp of a ranking as a batch does, except for `applied`. */
 static void add_mark(bson_t *updates, uint32_t n, enum span span, int64_t start_ms, int64_t now_ms)

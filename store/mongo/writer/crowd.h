@@ -11,13 +11,13 @@
  *           they remember. More than 5,000 are one case in 300 million.
  * Steps   : documents of few writers are read earlier, so that they have registers as soon as they have more
  *           texts: when a writer's own entries reach 16, 64, 256, and the maximum; of an hour or less, only
- *           at 256 and the maximum. Few documents are read a turn by steps, but all that were drawn.
+ *           at 256 and the maximum. A turn reads few of these, but all that were drawn.
  * Exact   : registers are set and entries removed by one update, if `applied` is as it was read: so no batch
  *           was applied in between. It says the same as before, so it has no batch number.
  * Dropped : texts of a batch that was not committed are not written. All is forgotten then: a writer may know
  *           too little, but never too much.
- * Memory  : MONGO_CROWD_BYTES, for some 49,000 documents. If there are more, texts are forgotten, and pass for
- *           new when they come again. Which documents have registers is forgotten only if these are many.
+ * Memory  : MONGO_CROWD_BYTES, for some 49,000 documents. If there are more, texts are forgotten: they pass
+ *           for new when they come again. Which documents have registers is forgotten only if these are many.
  */
 #pragma once
 
