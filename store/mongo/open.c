@@ -22,6 +22,7 @@
 #include "store/mongo/ledger/copies.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
+#include "store/mongo/ledger/slots.h"
 #include "store/mongo/live/hints.h"
 #include "store/mongo/live/live.h"
 #include "store/mongo/mongo.h"

@@ -224,6 +224,7 @@ class Ahead(Identity):
         self.write("a.log", b"")
         self.follow()
         self.count_on()
+        self.wait_until(lambda: not self.ledger.open_batches())  # else its log would be missing later
         ledger = self.ledger.copy()
         self.count_on()
         self.ledger.put_back(ledger)

@@ -11,7 +11,7 @@ from mongocase import CONFIG, LINES_A_BATCH, MongoCase, log, main, proxy
 from test_mongo_identity import KILLED
 from test_versions import COUNTED, GOLDEN, SPAN, Versions
 
-FORMATS = (1, 2, 4, 5)
+FORMATS = (1, 2, 4, 5, 6)
 # Reports of numbers with fractions, as mongodb-2-millionths has them of the first 300 lines of LOADS.
 MILLIONTHS = b"""\
 reports:
@@ -175,7 +175,7 @@ class Databases(Versions, MongoCase):
         self.count("a.log")
         self.tallyd("admin", "backup", "copy", "-c", "tallyd.yaml", "--store", self.store)
         names = self.read("copy/tallyd-backup.json")
-        self.write("copy/tallyd-backup.json", re.sub(rb'("format" *: *{ *"\$numberInt" *: *)"2"', rb'\1"1"', names))
+        self.write("copy/tallyd-backup.json", re.sub(rb'("format" *: *{ *"\$numberInt" *: *)"3"', rb'\1"1"', names))
         self.assertNotEqual(names, self.read("copy/tallyd-backup.json"))
         self.anew()
         self.tallyd("admin", "restore", "copy", "-c", "tallyd.yaml", "--store", self.store, status=EX_DATAERR)

@@ -310,12 +310,13 @@ static bool carry_out(struct restoring *r)
     const struct slice packed = text_slice(&r->packed);
     r->log.prev = -1;
     const bool has_longer = r->longer.len > 0;
-    bool good = r->only_checks ? (mongo_log_check(packed, r->e) &&
-                                  (!has_longer || mongo_log_check(text_slice(&r->longer), r->e))) ||
-                                     refuse_log(r)
-                               : mongo_send(r->m, &r->log, packed, r->e) &&
-                                     (!has_longer || mongo_send(r->m, &r->log, text_slice(&r->longer), r->e)) &&
-                                     goes_on(r, MONGO_BATCHES);
+    bool good = r->only_checks
+                    ? (mongo_log_check(packed, r->e) &&
+                       (!has_longer || mongo_log_check(text_slice(&r->longer), r->e))) ||
+                          refuse_log(r)
+                    : mongo_send(r->m, &r->log, packed, r->e) &&
+                          (!has_longer || mongo_send(r->m, &r->log, text_slice(&r->longer), r->e)) &&
+                          goes_on(r, MONGO_BATCHES);
     text_clear(&r->packed);
     text_clear(&r->longer);
     r->batches += !r->only_checks;

@@ -1,5 +1,6 @@
 #include "store/mongo/doc/longer.h"
 
+#include "store/common/watermarks.h"
 #include "store/mongo/doc/months.h"
 #include "store/mongo/doc/read.h"
 #include "store/mongo/doc/unrolled.h"
@@ -11,6 +12,7 @@ struct longer {
     const struct mongo_kind *fine; /* the shortest documents */
     const struct mongo_unrolled_seen *unrolled;
     int64_t fine_from_ms; /* earlier fine documents have expired */
+    int64_t read_from_ms; /* begin of the first fine document that was read for longer ones */
     scan_fn *fn;
     void *context;
     struct scan_stats *stats;
@@ -51,28 +53,40 @@ static bool scan_at(struct longer *l, enum span resolution, int64_t from_ms, int
 /* Scans a run of buckets of which longer documents lack something. */
 static bool scan_shorter(struct longer *l, enum span resolution, int64_t from_ms, int64_t to_ms)
 {
-    return resolution <= l->fine->span ? scan_kind(l, l->fine, resolution, from_ms, to_ms)
-                                       : scan_at(l, (enum span)(resolution - 1), from_ms, to_ms);
+    if (resolution > l->fine->span)
+        return scan_at(l, (enum span)(resolution - 1), from_ms, to_ms);
+    l->read_from_ms = from_ms < l->read_from_ms ? from_ms : l->read_from_ms;
+    return scan_kind(l, l->fine, resolution, from_ms, to_ms);
 }
 
 /* Scans runs of periods of which longer documents lack something, and the runs between them. */
 static bool scan_at(struct longer *l, enum span resolution, int64_t from_ms, int64_t to_ms)
 {
     const struct mongo_kind *kind = mongo_kind_for(&l->m->reports[l->scan->report], resolution);
-    const enum span step = resolution > l->fine->span ? resolution : l->fine->span;
     bool good = true;
     if (kind == l->fine || !is_lacking(l, from_ms, to_ms))
         return scan_kind(l, kind, resolution, from_ms, to_ms);
     for (int64_t at = from_ms; good && at < to_ms;) {
         const int64_t run_ms = at;
-        const bool lacks = is_lacking(l, at, span_next(step, at));
+        const bool lacks = is_lacking(l, at, span_next(resolution, at));
         do
-            at = span_next(step, at);
-        while (at < to_ms && is_lacking(l, at, span_next(step, at)) == lacks);
+            at = span_next(resolution, at);
+        while (at < to_ms && is_lacking(l, at, span_next(resolution, at)) == lacks);
         at = at < to_ms ? at : to_ms;
         good = lacks ? scan_shorter(l, resolution, run_ms, at) : scan_kind(l, kind, resolution, run_ms, at);
     }
     return good;
+}
+
+/* Fine documents may have expired while they were read. */
+static bool look_again(const struct longer *l)
+{
+    struct watermarks gone;
+    struct scan read = *l->scan;
+    read.resolution = mongo_longest(&l->m->reports[read.report], l->fine);
+    read.from_ms = l->read_from_ms;
+    return l->read_from_ms == INT64_MAX || (mongo_watermarks(&l->m->store, read.report, &gone, l->e) &&
+                                            store_check_watermark(&read, &gone, l->e));
 }
 
 bool mongo_scan_plain(struct mongo_store *m, const struct scan *scan, scan_fn *fn, void *context,
@@ -87,6 +101,7 @@ bool mongo_scan_plain(struct mongo_store *m, const struct scan *scan, scan_fn *f
                        .fn = fn,
                        .context = context,
                        .stats = stats,
+                       .read_from_ms = INT64_MAX,
                        .rows_before = stats->rows,
                        .e = e};
     if (mongo_kind_for(r, scan->resolution) == l.fine)
@@ -95,5 +110,5 @@ bool mongo_scan_plain(struct mongo_store *m, const struct scan *scan, scan_fn *f
     if (l.unrolled == NULL || !mongo_watermarks(&m->store, scan->report, &gone, e))
         return false;
     l.fine_from_ms = gone.before_ms[mongo_longest(r, l.fine)];
-    return scan_at(&l, scan->resolution, scan->from_ms, scan->to_ms);
+    return scan_at(&l, scan->resolution, scan->from_ms, scan->to_ms) && look_again(&l);
 }

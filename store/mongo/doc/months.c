@@ -65,7 +65,8 @@ static bool scan_others(struct months *s, const struct mongo_kind *kind, uint64_
 static const struct mongo_version_stamps *see_stamps(struct mongo_store *m, size_t report, struct err *e)
 {
     struct mongo_version_stamps **seen = &m->more[report].rolled;
-    if (*seen != NULL && clock_mono_ms(m->store.clock) - (*seen)->read_ms < SEEN_MS)
+    if (*seen != NULL && clock_mono_ms(m->store.clock) - (*seen)->read_ms < SEEN_MS &&
+        (*seen)->read_ms >= m->reader.unrolled.read_ms) /* first what is rolled up, then the stamps of that */
         return *seen;
     if (*seen == NULL)
         *seen = xcalloc(1, sizeof **seen);

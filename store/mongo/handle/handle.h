@@ -125,7 +125,8 @@ struct mongo_writer {
     bool is_done;          /* neither ledger nor seat has an open batch of the slot */
     int64_t at_ms;         /* time of its last log, or of a later one of others: mongo/send/batches.h */
     int64_t applied_at_ms; /* when the last batch was applied, by the monotonic clock */
-    int64_t kept_ms;       /* when the lease was renewed last, by the monotonic clock */
+    int64_t leased_ms;     /* when the lease was renewed last, by the monotonic clock */
+    int64_t kept_ms;       /* when it was renewed and the ledger looked at, likewise */
     int64_t retired_ms;    /* when it last looked for files that have ended; 0: never */
     size_t staying;        /* files that had to stay in the ledger then */
     int64_t claims;        /* number of its last claim */

@@ -88,6 +88,7 @@ struct mongo_report {
     struct mongo_waits waits[MONGO_TARGETS + 1];
     struct mongo_hints *hints[REPORT_MEASURES_MAX]; /* of mongo/live/hints.h; NULL: none yet */
     struct mongo_ttl ttl;                           /* `ttl` of the database when the watermarks were read */
+    int64_t waits_since_ms;  /* since when its watermarks wait for roll-ups, monotonic; 0: they do not */
     bool ttl_waits;          /* writer: an index has to change as soon as its age allows it (job/ttl.h) */
     bool ttl_is_told;        /* the operator was warned that the server leaves documents */
     struct watermarks swept; /* before these, a sweep has taken out all expired buckets */

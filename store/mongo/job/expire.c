@@ -34,11 +34,13 @@
  * back only to a time that is ahead by more: by then, writers and jobs have read it again. */
 #define STALE_MS          60000
 #define RESTORE_MARGIN_MS (10 * (int64_t)MINUTE_MS)
+#define UNROLLED_WAIT_MS  (10 * (int64_t)MINUTE_MS)
 
 /* Documents per request: 50 ms with SecantusDB, 4 ms with FerretDB, measured. */
 #define PAGE 100
 
-/* Would the shortest documents expire while longer ones lack some of their counts? *waits: they would. */
+/* Would the shortest documents expire while longer ones lack some of their counts? *waits: they would. But old events
+ * that come all the time keep nothing from expiring for ever: what was lacking at first is rolled up by then. */
 static bool is_unrolled(struct mongo_store *m, size_t report, const struct watermarks *watermarks,
                         bool *waits, struct err *e)
 {
@@ -46,7 +48,11 @@ static bool is_unrolled(struct mongo_store *m, size_t report, const struct water
     const struct report *r = &m->reports[report];
     const struct mongo_unrolled_seen *seen = mongo_see_unrolled(m, e);
     const enum span longest = mongo_longest(r, mongo_kinds(r, &count));
-    *waits = seen != NULL && mongo_is_unrolled(seen, 0, watermarks->before_ms[longest]);
+    const int64_t now_ms = clock_mono_ms(m->store.clock);
+    int64_t *since_ms = &m->more[report].waits_since_ms;
+    const bool lacks = seen != NULL && mongo_is_unrolled(seen, 0, watermarks->before_ms[longest]);
+    *since_ms = !lacks ? 0 : *since_ms == 0 ? now_ms : *since_ms;
+    *waits = lacks && now_ms - *since_ms < UNROLLED_WAIT_MS;
     return seen != NULL;
 }
 

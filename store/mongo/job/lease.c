@@ -139,12 +139,13 @@ struct awaited {
     int64_t unrolled[MONGO_SLOTS]; /* 0: none */
 };
 
-static void begin_wait(struct awaited *a, const bson_t *ledger)
+static void begin_wait(struct awaited *a, const bson_t *ledger, bool longer)
 {
     bson_t seat;
     a->count = mongo_all_open(ledger, a->open);
     for (int i = 0; i < MONGO_SLOTS; i++)
-        a->unrolled[i] = mongo_seat_of(ledger, mongo_slots[i], &seat) ? mongo_last_unrolled(&seat) : 0;
+        a->unrolled[i] =
+            longer && mongo_seat_of(ledger, mongo_slots[i], &seat) ? mongo_last_unrolled(&seat) : 0;
 }
 
 /* Forgets what is done by now. */
@@ -176,7 +177,7 @@ static const char *awaited_of(const struct awaited *a)
     return a->count > 0 ? a->open[0].slot : NULL;
 }
 
-bool mongo_job_wait_for_open(struct mongo_job *job)
+bool mongo_job_wait_for_open(struct mongo_job *job, bool longer)
 {
     struct mongo_store *m = job->m;
     struct err *e = job->e;
@@ -184,7 +185,7 @@ bool mongo_job_wait_for_open(struct mongo_job *job)
     struct awaited a;
     bson_t ledger;
     bool good = mongo_read_ledger(m, &ledger, e);
-    begin_wait(&a, &ledger);
+    begin_wait(&a, &ledger, longer);
     bson_destroy(&ledger);
     while (good && awaited_of(&a) != NULL) {
         if (!mongo_job_keep(job))

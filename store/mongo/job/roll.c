@@ -126,8 +126,8 @@ static bool roll_weeks(struct rolling *r)
 
 static bool roll_group(struct rolling *r)
 {
-    bool good =
-        mongo_job_wait_for_open(&r->job) && (r->target->kind == &mongo_week ? roll_weeks(r) : roll_year(r));
+    bool good = mongo_job_wait_for_open(&r->job, true) &&
+                (r->target->kind == &mongo_week ? roll_weeks(r) : roll_year(r));
     if (!good)
         return false;
     failpoint(FAILPOINT_ROLLUP_STAMPING);

@@ -289,6 +289,18 @@ static bool take_lease(struct mongo_job *job)
     return good;
 }
 
+/* Is any of the periods read from documents that are rolled up after a batch? */
+static bool are_of_longer(const struct ranking *r, const struct mongo_waits *due)
+{
+    const struct report *report = &r->job.m->reports[r->job.report];
+    size_t count;
+    const struct mongo_kind *fine = mongo_kinds(report, &count);
+    bool are = false;
+    for (size_t i = 0; !are && i < due->count; i++)
+        are = mongo_kind_for(report, due->list[i].span) != fine;
+    return are;
+}
+
 static bool rank_with_lease(struct ranking *r)
 {
     struct mongo_waits due = {.count = 0};
@@ -297,7 +309,8 @@ static bool rank_with_lease(struct ranking *r)
     if (!r->job.goes_on)
         return true;
     bool good = find_due(r, &due);
-    good = good && (due.count == 0 || mongo_job_wait_for_open(&r->job) || !r->job.goes_on);
+    good = good &&
+           (due.count == 0 || mongo_job_wait_for_open(&r->job, are_of_longer(r, &due)) || !r->job.goes_on);
     good = good && rank_due(r, &due);
     free(due.list);
     return mongo_job_give(&r->job, good);

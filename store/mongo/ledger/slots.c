@@ -1,7 +1,9 @@
 #include "store/mongo/ledger/slots.h"
 
 #include "base/clock.h"
+#include "store/mongo/ledger/identity.h"
 #include "store/mongo/ledger/ledger.h"
+#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
 #include <errno.h>
@@ -84,4 +86,23 @@ const char *mongo_find_living(const struct mongo_store *m, const bson_t *ledger)
             return mongo_slots[i];
     }
     return NULL;
+}
+
+bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
+{
+    char lease[64];
+    bson_t query = BSON_INITIALIZER;
+    mongo_add_own(m, &query);
+    snprintf(lease, sizeof lease, "writers.%s.lease", m->writer.slot);
+    bson_t *update = BCON_NEW("$set", "{", lease, BCON_DATE_TIME(lease_ms), "}");
+    m->writer.leased_ms = clock_mono_ms(m->store.clock);
+    /* If not found, mongo_keep_slot() says so. */
+    return mongo_change(m->client, MONGO_LEDGER, &query, update, false, NULL, e);
+}
+
+bool mongo_renew_lease(struct mongo_store *m, struct err *e)
+{
+    return m->writer.slot[0] == '\0' ||
+           clock_mono_ms(m->store.clock) - m->writer.leased_ms < MONGO_LEASE_MS / 3 ||
+           mongo_set_lease(m, clock_wall_ms(m->store.clock), e);
 }

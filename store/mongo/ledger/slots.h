@@ -19,3 +19,7 @@ bool mongo_slot_is_others(const struct mongo_store *m, const bson_t *ledger, con
 const char *mongo_find_living(const struct mongo_store *m, const bson_t *ledger);
 /* Finds the best slot to take. False: all are alive. */
 bool mongo_find_free(const struct mongo_store *m, const bson_t *ledger, char slot[MONGO_SLOT_BYTES]);
+/* Sets the lease of the own slot; 0 gives the slot back. */
+bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e) MUST_CHECK;
+/* Renews it now and then, during work that lasts. */
+bool mongo_renew_lease(struct mongo_store *m, struct err *e) MUST_CHECK;

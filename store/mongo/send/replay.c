@@ -3,6 +3,7 @@
 #include "base/failpoint.h"
 #include "store/mongo/doc/unrolled.h"
 #include "store/mongo/ledger/seat.h"
+#include "store/mongo/ledger/slots.h"
 #include "store/mongo/send/batches.h"
 #include "store/mongo/send/send.h"
 #include "store/mongo/wire/command.h"
@@ -82,7 +83,7 @@ bool mongo_replay(struct mongo_store *m, const char *slot, int64_t after, int64_
     snprintf(chain.slot, sizeof chain.slot, "%s", slot);
     bool good = list_chain(m, &chain, after, to, e) && leave_rolled_out(m, &chain, e);
     for (size_t i = chain.count; good && i > 0; i--)
-        good = replay_one(m, &chain.list[i - 1], e);
+        good = mongo_renew_lease(m, e) && replay_one(m, &chain.list[i - 1], e);
     free(chain.list);
     return good;
 }

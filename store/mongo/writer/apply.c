@@ -123,8 +123,9 @@ static bool end_last(struct mongo_store *m, struct err *e)
 static bool must_tell(const struct mongo_store *m, bool is_quiet)
 {
     const struct mongo_longer *l = &m->longer;
+    const bool has_logs = m->writer.is_home && l->rolled - l->stored >= LOGS_KEPT;
     return is_quiet ? !m->writer.is_done || l->stored < l->rolled
-                    : l->rolled == m->writer.committed && l->unrolled_count > 0;
+                    : l->rolled == m->writer.committed && (l->unrolled_count > 0 || has_logs);
 }
 
 /* A batch that backfills, takes out, or fills in, is committed in the ledger itself, others in the seat. The
@@ -154,7 +155,8 @@ static bool prepare(struct mongo_store *m, const struct batch *batch, struct err
         mongo_write_counts(m, batch);
     else
         mongo_write_updates(m, batch);
-    m->batch.rolls_up |= m->writer.is_home; /* its commit says nothing of longer documents */
+    /* a commit in the ledger says nothing of longer documents */
+    m->batch.rolls_up |= m->writer.is_home || mongo_longer_must_wait(m);
     m->batch.ranges = xrealloc(m->batch.ranges, (batch->range_count + 1) * sizeof *m->batch.ranges);
     if (batch->range_count > 0)
         memcpy(m->batch.ranges, batch->ranges, batch->range_count * sizeof *m->batch.ranges);
@@ -319,7 +321,7 @@ bool mongo_housekeep(struct store *st, bool all, struct err *e)
         (!mongo_retire(m, all, e) && !may_be_left("not_retired", e)) ||
         (!mongo_condense(m, all, e) && !may_be_left("not_condensed", e)))
         return false;
-    if (!mongo_roll_up(m, all || is_idle, e) || (must_tell(m, all || is_idle) && !end_last(m, e)))
+    if (!mongo_roll_up(m, all, e) || (must_tell(m, all || is_idle) && !end_last(m, e)))
         return false;
     const int64_t first = first_kept(m);
     if (first == m->writer.logs_deleted || (!all && !is_idle && first - m->writer.logs_deleted < LOGS_KEPT))

@@ -5,6 +5,7 @@
 #include "store/mongo/ledger/books.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/send/recover.h"
+#include "store/mongo/send/replay.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/position.h"
@@ -47,6 +48,12 @@ bool mongo_settle(struct store *st, struct err *e)
     size_t count = mongo_all_open(&ledger, open);
     for (size_t i = 0; good && i < count; i++)
         good = strcmp(open[i].slot, m->writer.slot) == 0 || mongo_recover(m, &open[i], e);
+    for (int i = 0; good && i < MONGO_SLOTS; i++) {
+        const char *slot = mongo_slots[i];
+        bson_t seat;
+        good = strcmp(slot, m->writer.slot) == 0 || !mongo_seat_of(&ledger, slot, &seat) ||
+               mongo_catch_up(m, slot, &seat, mongo_seq_of(&ledger, slot), e);
+    }
     bson_destroy(&ledger);
     return good;
 }

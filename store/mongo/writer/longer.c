@@ -5,6 +5,7 @@
 #include "base/failpoint.h"
 #include "base/mem.h"
 #include "store/mongo/doc/unrolled.h"
+#include "store/mongo/ledger/slots.h"
 #include "store/mongo/send/replay.h"
 #include "store/mongo/send/send.h"
 #include "store/mongo/wire/command.h"
@@ -183,6 +184,13 @@ static void add_fresh(struct mongo_store *m, size_t report)
     }
 }
 
+/* Months cannot be written, or not as fast as days: then batches wait for them. */
+bool mongo_longer_must_wait(const struct mongo_store *m)
+{
+    return m->store.longer.batches > 2 * MONGO_LONGER_LOGS ||
+           m->store.longer.log_bytes > 2 * MONGO_LONGER_BYTES;
+}
+
 void mongo_longer_commit(struct mongo_store *m)
 {
     struct mongo_longer *l = &m->longer;
@@ -192,7 +200,7 @@ void mongo_longer_commit(struct mongo_store *m)
         note_unrolled(l, &m->batch.fine[i], m->writer.committed);
     if (l->log_count == 0)
         l->since_ms = clock_mono_ms(m->store.clock);
-    for (size_t r = 0; r < m->store.report_count; r++)
+    for (size_t r = 0; !l->from_logs && r < m->store.report_count; r++)
         add_fresh(m, r);
     l->log_count++;
     l->log_bytes += m->batch.log.packed.len + m->batch.longer.packed.len;
@@ -236,20 +244,21 @@ static void begin(struct mongo_store *m)
 static bool send_piece(struct mongo_store *m, struct err *e)
 {
     struct mongo_longer *l = &m->longer;
-    struct mongo_open o = {
-        .inc = m->writer.inc, .seq = l->to, .prev = l->rolled, .is_roll_up = true, .at_ms = m->writer.at_ms};
+    struct mongo_open o = {.seq = l->to, .prev = l->rolled, .is_roll_up = true};
     snprintf(o.slot, sizeof o.slot, "%s", m->writer.slot);
-    if (!mongo_send(m, &o, text_slice(&l->pieces[l->sent].packed), e))
+    if (!mongo_renew_lease(m, e) || !mongo_send(m, &o, text_slice(&l->pieces[l->sent].packed), e))
         return false;
     l->sent++;
     failpoint(FAILPOINT_ROLL_UP_PIECE);
     return true;
 }
 
-/* Do as many logs wait as may? */
-static bool is_full(const struct mongo_longer *l)
+/* Do as many sums or logs wait as may? */
+static bool is_full(const struct mongo_store *m)
 {
-    return l->log_count >= MONGO_LONGER_LOGS || l->log_bytes > MONGO_LONGER_BYTES;
+    const struct mongo_longer *l = &m->longer;
+    return l->log_count >= MONGO_LONGER_LOGS || l->log_bytes > MONGO_LONGER_BYTES ||
+           count_sums(m) > MONGO_LONGER_MAX;
 }
 
 /* Pieces that must be sent by now: the first one at once, the last one when its time is over. */
@@ -257,7 +266,7 @@ static size_t pieces_due(const struct mongo_store *m)
 {
     const struct mongo_longer *l = &m->longer;
     const int64_t past_ms = clock_mono_ms(m->store.clock) - l->begun_ms, all_ms = MONGO_LONGER_MS / 2;
-    if (past_ms >= all_ms || is_full(l))
+    if (past_ms >= all_ms || is_full(m))
         return l->piece_count;
     return (l->piece_count * (size_t)past_ms + (size_t)all_ms - 1) / (size_t)all_ms;
 }
@@ -271,8 +280,7 @@ static bool has_time(const struct mongo_store *m)
 static bool must_begin(const struct mongo_store *m)
 {
     const struct mongo_longer *l = &m->longer;
-    return clock_mono_ms(m->store.clock) - l->since_ms >= MONGO_LONGER_MS / 2 ||
-           count_sums(m) > MONGO_LONGER_MAX || is_full(l);
+    return clock_mono_ms(m->store.clock) - l->since_ms >= MONGO_LONGER_MS / 2 || is_full(m);
 }
 
 /* Sends what is due, or one piece if there is time. *is_due: more was to be sent. */
@@ -325,12 +333,13 @@ bool mongo_roll_up(struct mongo_store *m, bool all, struct err *e)
         l->log_bytes += l->rolling.log_bytes;
         drop_pieces(l);
         l->from_logs = true;
+        show_figures(m);
     }
     return good;
 }
 
 /* Only this writer commits in the seat, and its last batch is applied. If another has taken the slot, nothing
- * is found, and mongo_keep_slot() says so. */
+ * is found: then no log may be deleted, and mongo_keep_slot() looks at once. */
 bool mongo_tell_rolled(struct mongo_store *m, struct err *e)
 {
     struct mongo_longer *l = &m->longer;
@@ -342,8 +351,13 @@ bool mongo_tell_rolled(struct mongo_store *m, struct err *e)
     BSON_APPEND_UTF8(&unset, "open", "");
     append_rolled(m, NULL, &unset);
     bson_append_document_end(&update, &unset);
-    if (!mongo_change(m->client, MONGO_LEDGER, filter, &update, false, NULL, e))
+    bool told;
+    if (!mongo_change(m->client, MONGO_LEDGER, filter, &update, false, &told, e))
         return false;
+    if (!told) {
+        m->writer.kept_ms = 0;
+        return true;
+    }
     forget_rolled(l);
     m->writer.is_done = m->writer.is_done || !m->writer.is_home;
     return true;

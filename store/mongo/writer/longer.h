@@ -8,9 +8,8 @@
  * When   : after each batch, as soon as the pause is as long as the batch took. While the server is too busy for
  *          that, in pieces between batches: a document lacks at most what was counted in
  *          MONGO_LONGER_MS.
- * Memory : MONGO_LONGER_MAX sums, and their packed updates.
- * Disk   : a roll-up begins as soon as the logs of MONGO_LONGER_LOGS batches wait for it, or MONGO_LONGER_BYTES of
- *          them.
+ * Limits : a roll-up begins as soon as MONGO_LONGER_MAX sums wait for it, the logs of MONGO_LONGER_LOGS batches,
+ *          or MONGO_LONGER_BYTES of them. If twice as many logs wait, batches do, too.
  */
 #pragma once
 
@@ -33,6 +32,8 @@ void mongo_longer_add(struct mongo_store *m, size_t report, uint32_t series, int
 void mongo_longer_note(struct mongo_store *m, enum span span, int64_t start_ms);
 /* Adds what the commit in the seat says of the longer documents. */
 void mongo_longer_add_commit(const struct mongo_store *m, int64_t seq, bson_t *set, bson_t *unset);
+/* Must the batch roll up itself, since too many others wait? */
+bool mongo_longer_must_wait(const struct mongo_store *m);
 /* The batch is committed. */
 void mongo_longer_commit(struct mongo_store *m);
 

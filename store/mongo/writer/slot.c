@@ -239,17 +239,6 @@ bool mongo_need_slot(struct mongo_store *m, struct err *e)
     return good;
 }
 
-bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
-{
-    char lease[64];
-    bson_t query = BSON_INITIALIZER;
-    mongo_add_own(m, &query);
-    snprintf(lease, sizeof lease, "writers.%s.lease", m->writer.slot);
-    bson_t *update = BCON_NEW("$set", "{", lease, BCON_DATE_TIME(lease_ms), "}");
-    /* If not found, mongo_keep_slot() says so. */
-    return mongo_change(m->client, MONGO_LEDGER, &query, update, false, NULL, e);
-}
-
 bool mongo_keep_slot(struct mongo_store *m, struct err *e)
 {
     int64_t now_ms = clock_mono_ms(m->store.clock);

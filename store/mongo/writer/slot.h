@@ -6,9 +6,6 @@
 
 /* Takes a free slot unless the writer has one, and recovers its open batch. */
 bool mongo_need_slot(struct mongo_store *m, struct err *e) MUST_CHECK;
-/* Sets the time of the lease, by which others judge whether the slot is alive; 0 gives it back. The lease is
- * a hint: `inc` decides what a slow writer may still do. */
-bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e) MUST_CHECK;
 /* Renews the lease now and then, and recovers batches of writers that are gone, if possible. */
 bool mongo_keep_slot(struct mongo_store *m, struct err *e) MUST_CHECK;
 /* MongoDB has no snapshots to lock: fails if a batch is under way. EX_TEMPFAIL, retryable. */

@@ -7,6 +7,7 @@
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/apply.h"
+#include "store/mongo/writer/behind.h"
 #include "store/mongo/writer/enough.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/prealloc.h"
@@ -139,7 +140,8 @@ static bool claim(struct mongo_store *m, const struct range *of, struct err *e)
 bool mongo_take_begin(struct store *st, const struct range *of, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
-    if (!mongo_check_alone(m, e) || !check_raw(m, of, e) || !check_generations(m, of, e) || !claim(m, of, e))
+    if (!mongo_check_alone(m, e) || !mongo_settle(st, e) || !check_raw(m, of, e) ||
+        !check_generations(m, of, e) || !claim(m, of, e))
         return false;
     for (size_t r = 0; r < st->report_count; r++) {
         if (!mongo_note_zeros(m, r, e))

@@ -148,7 +148,8 @@ bool mongo_check_torn(struct mongo_store *m, struct err *e)
         for (int i = 0; i < MONGO_SLOTS; i++)
             read_numbers(&ledger, i, &a->slots[i]);
         good = mongo_log_each(text_slice(&m->batch.log.packed), add_update, a, e) &&
-               mongo_log_each(text_slice(&m->batch.longer.packed), add_update, a, e) && ask(a) && check_most(a);
+               mongo_log_each(text_slice(&m->batch.longer.packed), add_update, a, e) && ask(a) &&
+               check_most(a);
     }
     bson_destroy(&ledger);
     free(a);
