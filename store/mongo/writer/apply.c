@@ -119,7 +119,8 @@ static bool end_last(struct mongo_store *m, struct err *e)
     return true;
 }
 
-/* The next commit would say it, too. But readers, and who reads documents of months, should not wait for that. */
+/* The next commit would say it, too. But readers, and who reads documents of months, should not wait for
+ * that. */
 static bool must_tell(const struct mongo_store *m, bool is_quiet)
 {
     const struct mongo_longer *l = &m->longer;

@@ -10,56 +10,11 @@
 #include "store/mongo/send/send.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
+#include "store/mongo/writer/sums.h"
 #include "store/mongo/writer/update.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-/* ---- sums */
-
-/* One mixing step of MurmurHash3. */
-static uint64_t hash_of(uint32_t series, uint32_t time)
-{
-    uint64_t h = (uint64_t)series << 32 | time;
-    h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
-    return h ^ h >> 33;
-}
-
-static struct cell *find_sum(struct mongo_sums *s, const struct report *r, uint32_t series, uint32_t time)
-{
-    const uint64_t hash = hash_of(series, time);
-    size_t at = hash;
-    uint32_t number;
-    while ((number = index_next(&s->index, hash, &at)) != 0) {
-        struct cell *c = cells_at(&s->cells, number - 1);
-        if (c->series == series && c->time == time)
-            return c;
-    }
-    s->cells.stride = sizeof(struct cell) + r->column_count * sizeof(int64_t);
-    s->cells.data = xgrow(s->cells.data, &s->cells.capacity, s->cells.count + 1, s->cells.stride);
-    struct cell *c = cells_at(&s->cells, s->cells.count++);
-    (void)index_add(&s->index, hash);
-    memset(c, 0, s->cells.stride);
-    c->series = series;
-    c->time = time;
-    return c;
-}
-
-static void clear_sums(struct mongo_store *m, struct mongo_sums *sums)
-{
-    for (size_t r = 0; sums != NULL && r < m->store.report_count; r++) {
-        sums[r].cells.count = 0;
-        index_clear(&sums[r].index);
-    }
-}
-
-static size_t count_sums(const struct mongo_store *m)
-{
-    size_t count = 0;
-    for (size_t r = 0; r < m->store.report_count; r++)
-        count += m->longer.sums[r].cells.count;
-    return count;
-}
 
 static void show_figures(struct mongo_store *m)
 {
@@ -73,47 +28,11 @@ static void show_figures(struct mongo_store *m)
 static void clear_waiting(struct mongo_store *m)
 {
     struct mongo_longer *l = &m->longer;
-    clear_sums(m, l->sums);
+    mongo_sums_clear(m);
     l->log_count = l->log_bytes = 0;
 }
 
 /* ---- the batch under way */
-
-void mongo_longer_begin(struct mongo_store *m)
-{
-    struct mongo_longer *l = &m->longer;
-    if (l->fresh == NULL) {
-        l->fresh = xcalloc(m->store.report_count + 1, sizeof *l->fresh);
-        l->sums = xcalloc(m->store.report_count + 1, sizeof *l->sums);
-    }
-    clear_sums(m, l->fresh);
-    m->batch.fine_count = 0;
-    m->batch.rolls_up = false;
-}
-
-void mongo_longer_add(struct mongo_store *m, size_t report, uint32_t series, int64_t start_ms,
-                      const int64_t *columns)
-{
-    const struct report *r = &m->reports[report];
-    const uint32_t time = (uint32_t)(start_ms / report_cell_ms(r));
-    report_merge(r, find_sum(&m->longer.fresh[report], r, series, time)->value, columns);
-}
-
-/* Cells come by series, and then by time. So the period is most likely one of the last ones. */
-void mongo_longer_note(struct mongo_store *m, enum span span, int64_t start_ms)
-{
-    struct mongo_batch *b = &m->batch;
-    for (size_t i = b->fine_count; i > 0; i--) {
-        if (b->fine[i - 1].start_ms == start_ms && b->fine[i - 1].span == span)
-            return;
-    }
-    if (b->fine_count == MONGO_UNROLLED_MAX) {
-        b->rolls_up = true;
-        return;
-    }
-    b->fine = xgrow(b->fine, &b->fine_capacity, b->fine_count + 1, sizeof *b->fine);
-    b->fine[b->fine_count++] = (struct mongo_unrolled){.span = span, .start_ms = start_ms};
-}
 
 static bool is_same(const struct mongo_unrolled *a, const struct mongo_unrolled *b)
 {
@@ -174,16 +93,6 @@ static void note_unrolled(struct mongo_longer *l, const struct mongo_unrolled *o
     l->unrolled[i].number = number;
 }
 
-static void add_fresh(struct mongo_store *m, size_t report)
-{
-    const struct report *r = &m->reports[report];
-    const struct cells *fresh = &m->longer.fresh[report].cells;
-    for (size_t i = 0; i < fresh->count; i++) {
-        const struct cell *c = cells_at(fresh, i);
-        report_merge(r, find_sum(&m->longer.sums[report], r, c->series, c->time)->value, c->value);
-    }
-}
-
 /* Months cannot be written, or not as fast as days: then batches wait for them. */
 bool mongo_longer_must_wait(const struct mongo_store *m)
 {
@@ -200,11 +109,9 @@ void mongo_longer_commit(struct mongo_store *m)
         note_unrolled(l, &m->batch.fine[i], m->writer.committed);
     if (l->log_count == 0)
         l->since_ms = clock_mono_ms(m->store.clock);
-    for (size_t r = 0; !l->from_logs && r < m->store.report_count; r++)
-        add_fresh(m, r);
+    mongo_sums_commit(m, !l->from_logs);
     l->log_count++;
     l->log_bytes += m->batch.log.packed.len + m->batch.longer.packed.len;
-    clear_sums(m, l->fresh);
     show_figures(m);
 }
 
@@ -220,7 +127,7 @@ static void drop_pieces(struct mongo_longer *l)
 void mongo_longer_take(struct mongo_store *m, int64_t stored)
 {
     struct mongo_longer *l = &m->longer;
-    mongo_longer_begin(m);
+    mongo_sums_begin(m);
     clear_waiting(m);
     drop_pieces(l);
     l->rolled = m->writer.committed;
@@ -258,7 +165,7 @@ static bool is_full(const struct mongo_store *m)
 {
     const struct mongo_longer *l = &m->longer;
     return l->log_count >= MONGO_LONGER_LOGS || l->log_bytes > MONGO_LONGER_BYTES ||
-           count_sums(m) > MONGO_LONGER_MAX;
+           mongo_sums_count(m) > MONGO_LONGER_MAX;
 }
 
 /* Pieces that must be sent by now: the first one at once, the last one when its time is over. */

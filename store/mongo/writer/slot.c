@@ -172,8 +172,8 @@ static bool finish_open(struct mongo_store *m, const bson_t *home, const bson_t 
     return good;
 }
 
-/* Makes longer documents whole, and says so in the seat: when this writer deletes logs, those of earlier ones go,
- * too, whatever their numbers. */
+/* Makes longer documents whole, and says so in the seat: when this writer deletes logs, those of earlier ones
+ * go, too, whatever their numbers. */
 static bool take_longer(struct mongo_store *m, const bson_t *seat, struct err *e)
 {
     const int64_t committed = m->writer.committed;

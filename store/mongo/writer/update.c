@@ -1,5 +1,5 @@
-/* Turns a batch into updates: one for each document that it changes, in the order of their collections. Those of
- * longer documents have a log of their own, and are written once more when many batches are rolled up. */
+/* Turns a batch into updates: one for each document that it changes, in the order of their collections. Those
+ * of longer documents have a log of their own, and are written once more when many batches are rolled up. */
 #include "store/mongo/writer/update.h"
 
 #include "base/check.h"
@@ -10,8 +10,8 @@
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/series.h"
 #include "store/mongo/doc/version_stamps.h"
-#include "store/mongo/writer/longer.h"
 #include "store/mongo/writer/prealloc.h"
+#include "store/mongo/writer/sums.h"
 #include "store/mongo/writer/update_internal.h"
 #include "store/writer.h"
 
@@ -332,14 +332,14 @@ static int64_t first_kept(const struct update *u, const struct mongo_kind *k)
     return longest == SPAN_MONTH ? 0 : u->m->more[u->report].watermarks.before_ms[longest];
 }
 
-/* Notes which longer documents lack the batch until a roll-up. Readers would look for its counts in a fine document
- * meanwhile: one that has expired, or does so soon, cannot wait. */
+/* Notes which longer documents lack the batch until a roll-up. Readers would look for its counts in a fine
+ * document meanwhile: one that has expired, or does so soon, cannot wait. */
 static void note_fine(const struct update *u, enum span span, int64_t start_ms, int64_t kept_ms)
 {
     if (kept_ms > 0 && start_ms < span_next(span, span_next(span, kept_ms)))
         u->m->batch.rolls_up = true;
     else
-        mongo_longer_note(u->m, span, start_ms);
+        mongo_sums_note(u->m, span, start_ms);
 }
 
 /* Writes documents that are sent together one behind the other (mongo/send/together.h): alike ones, beside
@@ -426,7 +426,7 @@ static void add_sums(const struct update *u, size_t cell_count)
                       next_ms = span_next(finest, start_ms);
         while (update_is_within(u, i, cell_count, series, next_ms))
             merge_cells(u, cell_count, &i, columns);
-        mongo_longer_add(u->m, u->report, series, start_ms, columns);
+        mongo_sums_add(u->m, u->report, series, start_ms, columns);
     }
 }
 
@@ -491,7 +491,7 @@ static struct update begin_batch(struct mongo_store *m)
 {
     mongo_log_begin(&m->batch.log);
     mongo_log_begin(&m->batch.longer);
-    mongo_longer_begin(m);
+    mongo_sums_begin(m);
     return (struct update){.m = m,
                            .log = &m->batch.log,
                            .after = m->writer.committed,

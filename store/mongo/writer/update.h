@@ -11,6 +11,7 @@ void mongo_write_updates(struct mongo_store *m, const struct batch *batch);
 /* The opposites of all that, for a batch that takes a range out again (take.h). Without ranges: documents
  * only. */
 void mongo_write_opposites(struct mongo_store *m, const struct batch *batch);
+#define MONGO_ROLL_UP_UPDATES 4000 /* of a piece of a roll-up */
 /* Writes the pieces of a roll-up of m->longer.sums, up to m->longer.to. */
 void mongo_write_roll_up(struct mongo_store *m);
 /* Adds an entry of the books to a $set. `report`: its name in the database; NULL: of the source. */
