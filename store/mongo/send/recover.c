@@ -107,8 +107,8 @@ static bool finish_slot(struct mongo_store *m, const bson_t *ledger, const char 
            mongo_catch_up(m, slot, &seat, mongo_seq_of(ledger, slot), e);
 }
 
-/* Nobody else may come for these slots. One that cannot be finished stops only its next writer, and writers that
- * claim its partitions. */
+/* Nobody else may come for these slots. One that cannot be finished stops only its next writer, and writers
+ * that claim its partitions. */
 bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool goes_on, struct err *e)
 {
     for (int i = 0; i < MONGO_SLOTS; i++) {

@@ -12,7 +12,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* A log that is gone, or not whole, is needed no more if its batch is rolled up: then those before it are, too. */
+/* A log that is gone, or not whole, is needed no more if its batch is rolled up: then those before it are,
+ * too. */
 static bool check_rolled(struct mongo_store *m, const char *slot, int64_t seq, struct err *e)
 {
     bson_t seat;
@@ -64,8 +65,8 @@ static bool replay_one(struct mongo_store *m, const struct mongo_open *o, struct
     return good;
 }
 
-/* Leaves out what the seat calls rolled up by now. Logs of such batches may be deleted: then one that was found under
- * the number of such a batch may be of a writer that had lost the slot, and never committed it. */
+/* Leaves out what the seat calls rolled up by now. Logs of such batches may be deleted: then one that was
+ * found under the number of such a batch may be of a writer that had lost the slot, and never committed it. */
 static bool leave_rolled_out(struct mongo_store *m, struct mongo_logs *chain, struct err *e)
 {
     bson_t seat;
