@@ -4,8 +4,8 @@
  *               longer: …, longer_bytes: 4711 }
  *
  * zstd   : updates of fine documents, and all others that are applied at once: mongo/handle/log.h.
- * longer : updates of longer documents (mongo/writer/longer.h), with their bytes in all parts. Logs of format 5
- *          have them in `zstd`.
+ * longer : updates of longer documents (mongo/writer/longer.h), with their bytes in all parts. Logs of
+ *          format 5 have them in `zstd`.
  * prev   : leads a backup from a slot's last batch back to the first that the backup needs.
  * at     : the order in which a restore applies logs of several slots. It is the writer's time, but later
  *          than `at` of each batch before it in its slot, or in the books of the same partition. Logs of

@@ -56,7 +56,8 @@ bool mongo_done(struct mongo_store *m, const struct mongo_open *o, struct err *e
     return mongo_change(m->client, MONGO_LEDGER, &query, update, false, NULL, e);
 }
 
-/* If longer documents must have the batch before it is done, they get it, and those before it, from the logs. */
+/* If longer documents must have the batch before it is done, they get it, and those before it, from the
+ * logs. */
 static bool roll_up(struct mongo_store *m, const struct mongo_open *o, struct err *e)
 {
     bson_t seat;

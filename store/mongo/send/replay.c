@@ -66,7 +66,8 @@ static bool replay_one(struct mongo_store *m, const struct mongo_open *o, struct
 }
 
 /* Leaves out what the seat calls rolled up by now. Logs of such batches may be deleted: then one that was
- * found under the number of such a batch may be of a writer that had lost the slot, and never committed it. */
+ * found under the number of such a batch may be of a writer that had lost the slot, and never committed
+ * it. */
 static bool leave_rolled_out(struct mongo_store *m, struct mongo_logs *chain, struct err *e)
 {
     bson_t seat;
