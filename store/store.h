@@ -78,7 +78,8 @@ struct store_options {
     const struct watermarks *watermarks; /* STORE_FILL: those of each report; NULL: none */
 };
 
-/* A writer's batches that documents of longer periods lack yet: mongo/writer/longer.h. Other stores: zeros. */
+/* A writer's batches that documents of longer periods lack yet: mongo/writer/longer.h. Other stores:
+ * zeros. */
 struct longer_figures {
     uint64_t batches, log_bytes;
     int64_t

@@ -29,7 +29,8 @@ int64_t mongo_last_unrolled(const bson_t *seat)
     return last;
 }
 
-/* A key that no version of tallyd writes is damage by others: then all longer documents may lack something. */
+/* A key that no version of tallyd writes is damage by others: then all longer documents may lack
+ * something. */
 static void add_period(struct mongo_unrolled_seen *seen, const char *key)
 {
     struct mongo_stretch period = {0, CIVIL_END_MS};

@@ -1,7 +1,7 @@
 /* mongo/doc/unrolled.h - which longer documents lack batches: seats say it (mongo/writer/longer.h).
  *
- * Read : seats first, then documents. A bucket within a period that is named here is read from the fine document of
- *        the period, which has every batch that is done; other buckets from any document.
+ * Read : seats first, then documents. A bucket within a period that is named here is read from the fine
+ *        document of the period, which has every batch that is done; other buckets from any document.
  * Age  : seats are read at most once a second, so an answer may lack what was done in the second before.
  */
 #pragma once

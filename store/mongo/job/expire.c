@@ -39,8 +39,9 @@
 /* Documents per request: 50 ms with SecantusDB, 4 ms with FerretDB, measured. */
 #define PAGE 100
 
-/* Would the shortest documents expire while longer ones lack some of their counts? *waits: they would. But old events
- * that come all the time keep nothing from expiring for ever: what was lacking at first is rolled up by then. */
+/* Would the shortest documents expire while longer ones lack some of their counts? *waits: they would. But
+ * old events that come all the time keep nothing from expiring for ever: what was lacking at first is rolled
+ * up by then. */
 static bool is_unrolled(struct mongo_store *m, size_t report, const struct watermarks *watermarks,
                         bool *waits, struct err *e)
 {

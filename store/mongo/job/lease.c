@@ -132,7 +132,8 @@ bool mongo_job_give(struct mongo_job *job, bool good)
 
 /* ---- open batches */
 
-/* What a job waits for: by slot, the last batch of which longer documents have nothing yet, and open batches. */
+/* What a job waits for: by slot, the last batch of which longer documents have nothing yet, and open
+ * batches. */
 struct awaited {
     struct mongo_open open[MONGO_SLOTS];
     size_t count;

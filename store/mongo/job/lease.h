@@ -47,6 +47,6 @@ bool mongo_job_keep(struct mongo_job *job) MUST_CHECK;
 bool mongo_job_set(struct mongo_job *job, bson_t *set) MUST_CHECK;
 /* Gives the lease back, if it was taken. `good`: the result of the job, which is returned. */
 bool mongo_job_give(struct mongo_job *job, bool good) MUST_CHECK;
-/* Waits until every batch that ledger and seats show open now is applied or recovered; `longer`: and until longer
- * documents have every batch that they lack now. */
+/* Waits until every batch that ledger and seats show open now is applied or recovered; `longer`: and until
+ * longer documents have every batch that they lack now. */
 bool mongo_job_wait_for_open(struct mongo_job *job, bool longer) MUST_CHECK;

@@ -10,8 +10,8 @@
  *
  * Home    : the ledger itself has the batches of `backfill`, `forget` and `splice`, and those of format 4.
  *           The number of a slot is the higher one of both places, and at most one of both has an open batch.
- * Rolled  : longer documents have the slot's batches up to `rolled`. `unrolled` names periods of which they lack
- *           later ones, and the last of these: mongo/writer/longer.h.
+ * Rolled  : longer documents have the slot's batches up to `rolled`. `unrolled` names periods of which they
+ *           lack later ones, and the last of these: mongo/writer/longer.h.
  * Position: of the ledger and the seats that `from` names, the one with the highest `held` has it.
  */
 #pragma once
