@@ -7,7 +7,7 @@
  * Schema: a lower schema has wider buckets. Each has the slot of its end, as `i` is a multiple of the width;
  *         the slots between two of them are never used. So histograms merge whatever their schema is: in
  *         buckets as wide as the widest ones, by histogram_widen() of each slot, before or after they merge.
- * Zero  : numbers up to a limit, and above its opposite, may count as zero.
+ * Zero  : numbers up to a limit on either side of zero, and the limit itself, may count as zero.
  * Error : every number of a bucket is at most 2.2 % away from histogram_value() of its slot, and for
  *         fractions another half a millionth; of schema 3, 4.5 %. A bucket of one number is exact.
  * Merge : counts of a slot are added. So the result depends on no order, and is the same bits everywhere.
