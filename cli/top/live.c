@@ -112,8 +112,8 @@ static void add_chart(struct live *l, const char *measure)
     l->charts[l->chart_count++].measure = xstrdup(measure);
 }
 
-/* A histogram is listed by its figures, p50(NAME) first: is it the one that the operator chose by its name, or
- * the report's first measure? */
+/* A histogram is listed by its figures, p50(NAME) first: is it the one that the operator chose by its name,
+ * or the report's first measure? */
 static bool is_chosen_histogram(const struct live *l, const char *figure)
 {
     const char *name = strchr(figure, '(');

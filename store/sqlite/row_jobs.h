@@ -60,5 +60,5 @@ void row_jobs_release(struct row_jobs *j);
 void row_jobs_stop(struct row_jobs *j);
 void row_jobs_fini(struct row_jobs *j);
 
-/* About the memory of full buffers, in bytes. The rows of very many texts may take more while they are merged. */
+/* About the memory of full buffers, in bytes. Rows of very many texts may take more while they are merged. */
 size_t row_jobs_bytes_max(const struct report *r);

@@ -20,7 +20,6 @@ from test_sketches import (BEGIN, DAY, HOUR, MILLION, check_combinations, combin
                            draw_combinations, iso, written)
 
 LINES = int(os.environ.get("TALLYD_LINES") or 300)
-ORDERS = int(os.environ.get("TALLYD_ROUNDS") or 2)
 KILLED = -9
 DAYS = 3
 SLOT_OF_MILLIONTH = -318  # the least bucket of a number
@@ -259,30 +258,6 @@ class Exact(SketchCase):
         events = sum(parts, [])
         self.check_documents(events)
         self.verify("a.log", "b.log")
-
-    def bits(self):
-        """The counts of all buckets and the ranks of all registers, of every document."""
-        buckets = {(report, kind): self.stored(report, kind, dimension) for report, (dimension, kinds) in REPORTS.items() for kind in kinds}
-        texts = {(report, span): {name: (value["count"], ranks_of(value))
-                                  for name, value in self.stored_distinct(report, span, REPORTS[report][0]).items()}
-                 for report in {*REPORTS} - {"hours"} for span in SPANS_OF_DISTINCT}
-        return buckets, texts
-
-    def test_any_order_has_the_same_bits(self):
-        """The same events, dealt to two writers that die: what tests/unit/test_sketch_orders.c plays on SQLite."""
-        events, found = events_of(self.dice, LINES, *self.span), []
-        self.write("all.log", lines_of(events))
-        expected = self.count_in_sqlite("all.log")
-        for _ in range(ORDERS):
-            self.anew()
-            self.dice.shuffle(events)
-            cut = self.dice.randrange(1, LINES)
-            self.write("a.log", lines_of(events[:cut]))
-            self.write("b.log", lines_of(events[cut:]))
-            self.import_at_once_killed("a.log", "b.log")
-            found.append(self.bits())
-        self.assertEqual(ORDERS * found[:1], found)
-        self.assert_same(expected, self.store)
 
     def test_changed_document_is_found(self):
         self.write("a.log", lines_of(events_of(self.dice, 40, *self.span)))
