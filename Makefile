@@ -211,7 +211,7 @@ LEFT_OUT     := mongo_rollup mongo_raw_kafka
 # These need no second server. The faster edition takes half the processor time: 15 s instead of 28 s for mongo_forget.
 ONLY_SECANTUS := mongo_weeks mongo_audit mongo_backup mongo_identity mongo_forget mongo_backfill mongo_kafka_backfill mongo_past \
                 mongo_versions mongo_registry mongo_charts mongo_series mongo_kills mongo_replace mongo_weeks_sketches mongo_totals \
-                mongo_sketches mongo_live mongo_newest mongo_otlp mongo_page mongo_builds mongo_seats mongo_longer
+                mongo_sketches mongo_sketch_orders mongo_live mongo_newest mongo_otlp mongo_page mongo_builds mongo_seats mongo_longer
 # The MongoDB tests on FerretDB with $1 rounds of what happens by chance; and the tests $3 on SecantusDB with $2 rounds.
 mongo_runs    = $(foreach t,$(ON_FERRETDB),'TALLYD_MONGO=ferretdb TALLYD_ROUNDS=$1 $(call system,$t)') \
                 $(foreach t,$3,'TALLYD_MONGO=secantus TALLYD_ROUNDS=$2 $(call system,$t)')

@@ -66,29 +66,28 @@ bool distinct_add_register(struct distinct *d, struct arena *arena, int64_t numb
 }
 
 /* The place of an entry with the same 26 bits, or the empty one for it. */
-static uint32_t *place_of(const struct distinct *d, uint32_t entry)
+static uint32_t *place_of(uint32_t *entries, uint32_t mask, uint32_t entry)
 {
-    uint32_t at = (entry >> 6) & d->mask;
-    while (d->entries[at] != 0 && d->entries[at] >> 6 != entry >> 6)
-        at = (at + 1) & d->mask;
-    return &d->entries[at];
+    uint32_t at = (entry >> 6) & mask;
+    while (entries[at] != 0 && !distinct_same_bits(entries[at], entry))
+        at = (at + 1) & mask;
+    return &entries[at];
 }
 
-static void make_places(struct distinct *d, struct arena *arena)
+static APART void make_places(struct distinct *d, struct arena *arena)
 {
-    const struct distinct old = *d;
-    uint32_t had;
-    const uint32_t *entries = distinct_entries(&old, &had);
-    uint32_t places = PLACES_MIN;
+    uint32_t had, places = PLACES_MIN;
+    const uint32_t *old = distinct_entries(d, &had);
     while (places < had * 2)
         places *= 2;
-    d->mask = places - 1;
-    d->entries = arena_add(arena, places * sizeof *d->entries);
-    memset(d->entries, 0, places * sizeof *d->entries);
+    uint32_t *entries = arena_add(arena, places * sizeof *entries);
+    memset(entries, 0, places * sizeof *entries);
     for (uint32_t i = 0; i < had; i++) {
-        if (entries[i] != 0)
-            *place_of(d, entries[i]) = entries[i];
+        if (old[i] != 0)
+            *place_of(entries, places - 1, old[i]) = old[i];
     }
+    d->entries = entries;
+    d->mask = places - 1;
 }
 
 void distinct_add_entry(struct distinct *d, struct arena *arena, uint32_t entry)
@@ -101,7 +100,7 @@ void distinct_add_entry(struct distinct *d, struct arena *arena, uint32_t entry)
         return;
     if (d->count * 4 >= (d->mask + 1) * 3)
         make_places(d, arena);
-    uint32_t *to = place_of(d, entry);
+    uint32_t *to = place_of(d->entries, d->mask, entry);
     d->count += *to == 0;
     *to = entry > *to ? entry : *to;
     if (d->count > DISTINCT_ENTRIES_MAX)

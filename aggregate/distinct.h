@@ -75,18 +75,24 @@ static inline uint32_t distinct_entry(uint64_t hash)
     return (uint32_t)(hash >> (64 - DISTINCT_ENTRY_BITS) << 6) | (uint32_t)(__builtin_clzll(rest) + 1);
 }
 
+/* Do they have the same 26 bits of the hash? */
+static inline bool distinct_same_bits(uint32_t entry, uint32_t other)
+{
+    return (entry ^ other) < 1 << 6;
+}
+
 /* Adds an entry to the few; false: there is no room. */
 static inline bool distinct_add_few(struct distinct *d, uint32_t entry)
 {
-    uint32_t i = 0;
-    while (i < d->count && d->few[i] >> 6 != entry >> 6)
-        i++;
-    if (i == DISTINCT_FEW)
+    for (uint32_t i = 0; i < d->count; i++) {
+        if (distinct_same_bits(d->few[i], entry)) {
+            d->few[i] = entry > d->few[i] ? entry : d->few[i];
+            return true;
+        }
+    }
+    if (d->count == DISTINCT_FEW)
         return false;
-    if (i == d->count)
-        d->few[d->count++] = entry;
-    else if (entry > d->few[i])
-        d->few[i] = entry;
+    d->few[d->count++] = entry;
     return true;
 }
 

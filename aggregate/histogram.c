@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#define ROOM_MIN    16
+#define ROOM_MIN    15     /* of a side. With the zeros' count it is a power of two */
 #define VALUE_LIMIT 100000 /* values have five digits */
 
 /* 2^(k/16) and 2^((2k+1)/32), times 2^62. */
@@ -114,55 +114,82 @@ int32_t histogram_slot_of_index(const struct histogram_layout *l, int64_t index)
     return histogram_slot(l, (int64_t)middle_of(l, (int32_t)index));
 }
 
-/* Makes room for a slot. Pre: it has none. */
+static int32_t side_end(const struct histogram_side *side)
+{
+    return side->first + (int32_t)side->room;
+}
+
+/* Has a side cover the slots of another one, too. */
+static void cover_side(struct histogram_side *side, const struct histogram_side *other)
+{
+    if (other->room == 0)
+        return;
+    if (side->room == 0) {
+        *side = *other;
+        return;
+    }
+    const int32_t end = side_end(side) > side_end(other) ? side_end(side) : side_end(other);
+    side->first = side->first < other->first ? side->first : other->first;
+    side->room = (uint32_t)(end - side->first);
+}
+
+static void cover_slot(struct histogram_sides *sides, int32_t slot)
+{
+    cover_side(slot < 0 ? &sides->below : &sides->above,
+               &(struct histogram_side){slot < 0 ? -slot : slot, slot != 0});
+}
+
+void histogram_cover(struct histogram_sides *sides, const struct histogram *h)
+{
+    for (int i = 0; h->counts == NULL && i < HISTOGRAM_FEW && h->few_counts[i] > 0; i++)
+        cover_slot(sides, h->few[i]);
+    if (h->counts != NULL) {
+        cover_side(&sides->above, &h->sides.above);
+        cover_side(&sides->below, &h->sides.below);
+    }
+}
+
+void histogram_make_room(struct histogram *h, struct arena *arena, const struct histogram_sides *sides)
+{
+    ASSERT(h->counts == NULL && h->few_counts[0] == 0);
+    h->sides = *sides;
+    const size_t bytes = histogram_places(h) * sizeof *h->counts;
+    int64_t *counts = arena_add(arena, bytes);
+    memset(counts, 0, bytes);
+    h->counts = counts + sides->below.room + 1;
+}
+
+/* Leaves a side more room where it grows: away from zero or towards it, or on both sides if it is new. */
+static void leave_room(struct histogram_side *side, const struct histogram_side *old)
+{
+    uint32_t room = ROOM_MIN;
+    while (room < side->room)
+        room = 2 * room + 1;
+    const int32_t more = (int32_t)(room - side->room);
+    const int32_t before = old->room == 0 ? more / 2 : side->first < old->first ? more : 0;
+    side->first = side->first > before ? side->first - before : 1;
+    side->room = side->room > 0 ? room : 0;
+}
+
+/* Makes room for a slot, and for those that it has. */
 static void grow(struct histogram *h, struct arena *arena, int32_t slot)
 {
     const struct histogram old = *h;
-    const int32_t old_end = old.first + (int32_t)old.room, end = old_end > slot ? old_end : slot + 1;
-    int32_t first = old.first < slot ? old.first : slot;
-    uint32_t room = ROOM_MIN;
-    while (room < (uint32_t)(end - first))
-        room *= 2;
-    if (first < old.first) /* it grows downwards: leave the room below */
-        first = end - (int32_t)room;
-    *h = (struct histogram){.counts = arena_add(arena, room * sizeof *h->counts), {{first, room}}};
-    memset(h->counts, 0, room * sizeof *h->counts);
-    memcpy(h->counts + (old.first - first), old.counts, old.room * sizeof *h->counts);
-}
-
-/* Moves the few slots to an array that has room for them and for `slot`. */
-static void spread(struct histogram *h, struct arena *arena, int32_t slot)
-{
-    const struct histogram old = *h;
-    int32_t first = slot, last = slot;
-    uint32_t room = ROOM_MIN;
-    for (int i = 0; i < HISTOGRAM_FEW && old.few_counts[i] > 0; i++) {
-        first = old.few[i] < first ? old.few[i] : first;
-        last = old.few[i] > last ? old.few[i] : last;
-    }
-    while (room < (uint32_t)(last + 1 - first))
-        room *= 2;
-    first -= (int32_t)(room - (uint32_t)(last + 1 - first)) / 2;
-    *h = (struct histogram){.counts = arena_add(arena, room * sizeof *h->counts), {{first, room}}};
-    memset(h->counts, 0, room * sizeof *h->counts);
-    for (int i = 0; i < HISTOGRAM_FEW && old.few_counts[i] > 0; i++)
-        histogram_add(h, arena, old.few[i], old.few_counts[i]);
-}
-
-void histogram_make_room(struct histogram *h, struct arena *arena, int32_t first, int32_t last)
-{
-    const uint32_t room = (uint32_t)(last + 1 - first);
-    ASSERT(h->counts == NULL && h->few_counts[0] == 0 && first <= last);
-    *h = (struct histogram){.counts = arena_add(arena, room * sizeof *h->counts), {{first, room}}};
-    memset(h->counts, 0, room * sizeof *h->counts);
+    const struct histogram_sides had = old.counts != NULL ? old.sides : (struct histogram_sides){0};
+    struct histogram_sides sides = {0};
+    histogram_cover(&sides, &old);
+    cover_slot(&sides, slot);
+    leave_room(&sides.above, &had.above);
+    leave_room(&sides.below, &had.below);
+    *h = (struct histogram){0};
+    histogram_make_room(h, arena, &sides);
+    histogram_unite(h, arena, &old, 1);
 }
 
 void histogram_add_more(struct histogram *h, struct arena *arena, int32_t slot, int64_t count)
 {
     ASSERT(slot > -HISTOGRAM_SLOTS && slot < HISTOGRAM_SLOTS);
-    if (h->counts == NULL)
-        spread(h, arena, slot);
-    if ((uint32_t)(slot - h->first) >= h->room)
+    if (h->counts == NULL || histogram_room_of(h, slot) == NULL)
         grow(h, arena, slot);
     histogram_add(h, arena, slot, count);
 }
@@ -176,18 +203,19 @@ void histogram_unite(struct histogram *h, struct arena *arena, const struct hist
 {
     for (int i = 0; other->counts == NULL && i < HISTOGRAM_FEW && other->few_counts[i] > 0; i++)
         histogram_add(h, arena, slot_of_width(other->few[i], width), other->few_counts[i]);
-    for (uint32_t i = 0; other->counts != NULL && i < other->room; i++) {
-        if (other->counts[i] != 0)
-            histogram_add(h, arena, slot_of_width(other->first + (int32_t)i, width), other->counts[i]);
+    for (uint32_t i = 0; other->counts != NULL && i < histogram_places(other); i++) {
+        if (histogram_count_at(other, i) != 0)
+            histogram_add(h, arena, slot_of_width(histogram_slot_at(other, i), width),
+                          histogram_count_at(other, i));
     }
 }
 
 struct histogram_walk histogram_walk(const struct histogram *h)
 {
-    struct histogram_walk w = {.counts = h->counts};
+    struct histogram_walk w = {0};
     if (h->counts != NULL) {
-        w.count = h->room;
-        w.first = h->first;
+        w.histogram = h;
+        w.count = histogram_places(h);
         return w;
     }
     for (; w.count < HISTOGRAM_FEW && h->few_counts[w.count] > 0; w.count++) {
@@ -201,12 +229,13 @@ struct histogram_walk histogram_walk(const struct histogram *h)
 
 bool histogram_next(struct histogram_walk *w, struct histogram_bucket *b)
 {
-    while (w->counts != NULL && w->next < w->count && w->counts[w->next] == 0)
+    const struct histogram *h = w->histogram;
+    while (h != NULL && w->next < w->count && histogram_count_at(h, w->next) == 0)
         w->next++;
     if (w->next == w->count)
         return false;
-    *b = w->counts == NULL ? w->few[w->next]
-                           : (struct histogram_bucket){w->first + (int32_t)w->next, w->counts[w->next]};
+    *b = h == NULL ? w->few[w->next]
+                   : (struct histogram_bucket){histogram_slot_at(h, w->next), histogram_count_at(h, w->next)};
     w->next++;
     return true;
 }
@@ -259,14 +288,14 @@ bool histogram_take(struct histogram *h, struct arena *arena, struct slice packe
     int32_t slot = INT32_MIN;
     int64_t count;
     if (h->counts == NULL)
-        spread(h, arena, 0);
+        grow(h, arena, 0);
     while (p < end) {
         if ((p = next_slot(p, end, &slot, &count)) == NULL)
             return false;
-        int64_t at = (int64_t)slot - h->first;
-        if (at < 0 || at >= h->room || h->counts[at] < count || h->counts[at] == INT64_MAX)
+        int64_t *from = histogram_room_of(h, slot);
+        if (from == NULL || *from < count || *from == INT64_MAX)
             return false;
-        h->counts[at] -= count;
+        *from -= count;
     }
     return true;
 }

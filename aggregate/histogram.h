@@ -7,7 +7,7 @@
  * Schema: a lower schema has wider buckets. Each has the slot of its end, as `i` is a multiple of the width;
  *         the slots between two of them are never used. So histograms merge whatever their schema is: in
  *         buckets as wide as the widest ones, by histogram_widen() of each slot, before or after they merge.
- * Zero  : numbers up to a limit, and above its opposite, may count as zero.
+ * Zero  : numbers up to a limit on either side of zero, and the limit itself, may count as zero.
  * Error : every number of a bucket is at most 2.2 % away from histogram_value() of its slot, and for
  *         fractions another half a millionth; of schema 3, 4.5 %. A bucket of one number is exact.
  * Merge : counts of a slot are added. So the result depends on no order, and is the same bits everywhere.
@@ -47,13 +47,23 @@ struct histogram_layout {
 
 #define HISTOGRAM_FEW 4
 
+/* Slots on one side of zero, without their sign: `room` of them, from `first` on. */
+struct histogram_side {
+    int32_t first;
+    uint32_t room; /* 0: there are none */
+};
+
+struct histogram_sides {
+    struct histogram_side above, below; /* of numbers above zero, and below it */
+};
+
+/* Each side has its own room: zeros are normal, and the slot of 1 is 319 slots away from theirs. */
 struct histogram {
-    int64_t *counts; /* of the slots from `first` on; NULL: there are few slots. Many cells have few events */
+    /* Of the slots above zero; before them the zeros, and before those the slots below zero, all ascending.
+     * NULL: there are few slots. Many cells have few events. */
+    int64_t *counts;
     union {
-        struct {
-            int32_t first;
-            uint32_t room;
-        };
+        struct histogram_sides sides;
         struct {
             int16_t few[HISTOGRAM_FEW];         /* the slots, in order of arrival */
             uint16_t few_counts[HISTOGRAM_FEW]; /* of each; 0: there is none */
@@ -93,11 +103,45 @@ void histogram_add_more(struct histogram *h, struct arena *arena, int32_t slot, 
 /* Adds all of another one, in buckets of `width` slots; 1: in its own. It keeps no memory of it. */
 void histogram_unite(struct histogram *h, struct arena *arena, const struct histogram *other, int32_t width);
 
-/* Makes room for the slots from `first` to `last` in an empty one, so that it need not grow. */
-void histogram_make_room(struct histogram *h, struct arena *arena, int32_t first, int32_t last);
+/* Has sides cover those of another histogram, too. Zeros: they cover no slot. */
+void histogram_cover(struct histogram_sides *sides, const struct histogram *h);
+/* Makes room for these slots in an empty one, so that it need not grow. */
+void histogram_make_room(struct histogram *h, struct arena *arena, const struct histogram_sides *sides);
+
+/* The counts in memory, from the least slot to the greatest. Pre: there are not few slots. */
+static inline uint32_t histogram_places(const struct histogram *h)
+{
+    return h->sides.below.room + 1 + h->sides.above.room;
+}
+
+/* The count at one of these places, and its slot. */
+static inline int64_t histogram_count_at(const struct histogram *h, uint32_t place)
+{
+    return (h->counts - 1 - h->sides.below.room)[place];
+}
+
+static inline int32_t histogram_slot_at(const struct histogram *h, uint32_t place)
+{
+    const int32_t behind = (int32_t)place - (int32_t)h->sides.below.room; /* the zeros are at 0 */
+    return behind > 0   ? behind - 1 + h->sides.above.first
+           : behind < 0 ? behind + 1 - h->sides.below.first
+                        : 0;
+}
+
+/* The count of a slot; NULL: it has no room. Pre: there are not few slots. */
+static inline int64_t *histogram_room_of(const struct histogram *h, int32_t slot)
+{
+    const struct histogram_side *above = &h->sides.above, *below = &h->sides.below;
+    if (LIKELY((uint32_t)(slot - above->first) < above->room))
+        return &h->counts[slot - above->first];
+    if (slot == 0)
+        return &h->counts[-1];
+    return (uint32_t)(-slot - below->first) < below->room ? &h->counts[slot + below->first - 2] : NULL;
+}
 
 static inline void histogram_add(struct histogram *h, struct arena *arena, int32_t slot, int64_t count)
 {
+    int64_t *to;
     if (h->counts == NULL) {
         for (int i = 0; i < HISTOGRAM_FEW; i++) {
             if (h->few_counts[i] != 0 && h->few[i] != slot)
@@ -108,8 +152,7 @@ static inline void histogram_add(struct histogram *h, struct arena *arena, int32
             h->few_counts[i] = (uint16_t)(h->few_counts[i] + count);
             return;
         }
-    } else if (LIKELY((uint32_t)(slot - h->first) < h->room)) {
-        int64_t *to = &h->counts[slot - h->first];
+    } else if (LIKELY((to = histogram_room_of(h, slot)) != NULL)) {
         if (__builtin_add_overflow(*to, count, to))
             *to = INT64_MAX;
         return;
@@ -134,9 +177,8 @@ struct histogram_bucket {
 
 /* A walk over the buckets of a histogram, slots ascending. The histogram must not change meanwhile. */
 struct histogram_walk {
-    const int64_t *counts; /* NULL: the few buckets are copied */
+    const struct histogram *histogram; /* NULL: the few buckets are copied */
     uint32_t count, next;
-    int32_t first;
     struct histogram_bucket few[HISTOGRAM_FEW];
 };
 

@@ -10,9 +10,6 @@
 #include "aggregate/recent_document.h"
 #include "aggregate/report.h"
 
-/* A loop over the events of a call is a function of its own: so it keeps its variables in registers. */
-#define APART __attribute__((noinline))
-
 /* The memory of sketches, and how dimensions are settled. */
 struct mixed {
     struct arena *memory;       /* of the cells' part */

@@ -26,37 +26,17 @@ void sketch_unite(enum sketch_kind kind, union sketch *to, struct arena *arena, 
         recent_add_all(&to->recent, arena, &from->recent);
 }
 
-/* The slots of a histogram that may have counts. Pre: it is not empty. */
-static void slots_of(const struct histogram *h, int32_t *first, int32_t *last)
-{
-    if (h->counts != NULL) {
-        *first = h->first;
-        *last = h->first + (int32_t)h->room - 1;
-        return;
-    }
-    *first = *last = h->few[0];
-    for (int i = 1; i < HISTOGRAM_FEW && h->few_counts[i] > 0; i++) {
-        *first = h->few[i] < *first ? h->few[i] : *first;
-        *last = h->few[i] > *last ? h->few[i] : *last;
-    }
-}
-
 static void unite_histograms(struct histogram *to, struct arena *arena, const union sketch *const *from,
                              size_t count, int32_t width)
 {
-    int32_t first = HISTOGRAM_SLOTS, last = -HISTOGRAM_SLOTS;
+    struct histogram_sides sides = {0};
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
-        int32_t least, most;
-        if (sketch_is_empty(SKETCH_HISTOGRAM, from[i]))
-            continue;
-        slots_of(&from[i]->histogram, &least, &most);
-        first = least < first ? least : first;
-        last = most > last ? most : last;
-        used++;
+        histogram_cover(&sides, &from[i]->histogram);
+        used += !sketch_is_empty(SKETCH_HISTOGRAM, from[i]);
     }
     if (used > HISTOGRAM_FEW && width == 1)
-        histogram_make_room(to, arena, first, last);
+        histogram_make_room(to, arena, &sides);
     for (size_t i = 0; i < count; i++)
         histogram_unite(to, arena, &from[i]->histogram, width);
 }

@@ -11,6 +11,9 @@
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 #define LIKELY(x)              __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)            __builtin_expect(!!(x), 0)
+/* A function that is never inlined: a loop keeps its variables in registers, or a rare step costs its caller
+ * none. */
+#define APART                  __attribute__((noinline))
 #define COUNT_OF(array)        (sizeof(array) / sizeof((array)[0]))
 
 _Noreturn void check_failed(const char *text, const char *file, int line, const char *function);

@@ -23,7 +23,8 @@ static const char usage[] =
     "      --cacert FILE       for https://: PEM file with certificates that may have signed the daemon's\n"
     "      --report NAME       the report whose series are shown (default: pages, else the first with "
     "series)\n"
-    "      --measure NAME      the measure that ranks them (default: the report's first)\n"
+    "      --measure NAME      the measure that ranks them (default: the report's first); the name of\n"
+    "                          a histogram ranks by p99, with a chart of p50 beside that of p99\n"
     "  -h, --help              this text\n";
 
 static int parse_arguments(struct live *l, int argc, char **argv)

@@ -108,7 +108,7 @@ int64_t budget_total(const struct budget *b)
 static void print_part(const char *what, int64_t bytes, const char *limits, struct text *out)
 {
     if (bytes > 0)
-        text_printf(out, "#   %-34s %6" PRId64 " MiB%s%s\n", what, (bytes + MIB - 1) / MIB,
+        text_printf(out, "#   %-38s %6" PRId64 " MiB%s%s\n", what, (bytes + MIB - 1) / MIB,
                     limits[0] != '\0' ? "  " : "", limits);
 }
 
@@ -117,13 +117,13 @@ void budget_print(const struct config *c, struct text *out)
     struct budget b = budget_of(c);
     text_puts(out,
               "#\n# The most memory that `tallyd run` uses, if each part is as full as its limits allow:\n");
-    print_part("series, counters and raw events", b.shards_bytes,
+    print_part("series, counters, sketches, raw events", b.shards_bytes,
                "aggregate.*, of each report and kafka.threads", out);
     print_part("lines and messages in work", b.input_bytes, "limits.line_max", out);
     print_part("fields made of others", b.derived_bytes, "", out);
     print_part("fetched ahead", b.queue_bytes, "kafka.queue_size and one answer (fetch.max.bytes)", out);
     print_part("rejects not yet written", b.rejects_bytes, "", out);
-    print_part("pages and keys of the store", b.store_bytes, "", out);
+    print_part("pages, keys and rows of the store", b.store_bytes, "", out);
     print_part("connections, answers, streams", b.sending_bytes,
                "http.connections_max, http.streams_max, query.response_max", out);
     print_part("questions that are being answered", b.question_bytes, "query.memory_max, query.response_max",

@@ -13,12 +13,12 @@
 #define BUDGET_PROGRAM_BYTES ((int64_t)16 << 20) /* what it takes before there is any traffic */
 
 struct budget {
-    int64_t shards_bytes;   /* series, cells and raw events of two batches, of all ingest threads */
+    int64_t shards_bytes;   /* series, cells, sketches and raw events of two batches, of all ingest threads */
     int64_t input_bytes;    /* lines and messages that are being decoded */
     int64_t derived_bytes;  /* what was made of texts that were seen lately */
     int64_t queue_bytes;    /* messages that librdkafka fetched ahead */
     int64_t rejects_bytes;  /* dead letters that are not written yet */
-    int64_t store_bytes;    /* SQLite's pages and keys; or MongoDB's names, batches and connections */
+    int64_t store_bytes;    /* SQLite's pages, keys and rows; or MongoDB's names, batches and connections */
     int64_t sending_bytes;  /* HTTP connections, streams, and answers that are being sent */
     int64_t question_bytes; /* questions that are being answered, and the store pages of their readers */
 };

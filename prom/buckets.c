@@ -22,11 +22,11 @@ static bool end_of(const struct histogram_layout *l, int k, struct end *end)
 {
     const int32_t slot = FIRST_END + (abs(k) - 1) * BUCKETS_STRIDE;
     if (k == 0) {
-        *end = (struct end){0, 0};
+        *end = (struct end){0, l->zero};
         return true;
     }
     *end = k > 0 ? (struct end){slot, l->last[slot]} : (struct end){-slot - 1, -l->last[slot] - 1};
-    return l->last[slot] > 0 && (slot < BUCKETS_STRIDE || l->last[slot] > l->last[slot - BUCKETS_STRIDE]);
+    return l->last[slot] > (slot < BUCKETS_STRIDE ? l->zero : l->last[slot - BUCKETS_STRIDE]);
 }
 
 /* ---- bounds */
@@ -104,8 +104,8 @@ static const struct matcher *find_given(const struct selector *s)
 /* The share of a slot's numbers that are at most `number`, one of them, in units of 1/EVENT_SCALE. */
 static int64_t share_of(const struct histogram_layout *l, int32_t slot, int64_t number)
 {
-    if (slot == 0)
-        return EVENT_SCALE;
+    if (slot == 0) /* they count as 0 itself */
+        return number < 0 ? 0 : EVENT_SCALE;
     const int128 most = l->last[abs(slot)], least = (int128)l->last[abs(slot) - 1] + 1;
     const int128 before = slot > 0 ? number - least : number + most;
     return (int64_t)((before + 1) * EVENT_SCALE / (most - least + 1));

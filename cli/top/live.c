@@ -107,21 +107,49 @@ static bool choose_report(const struct live *l, const bson_t *reports, size_t *r
     return found;
 }
 
+static void add_chart(struct live *l, const char *measure)
+{
+    l->charts[l->chart_count++].measure = xstrdup(measure);
+}
+
+/* A histogram is listed by its figures, p50(NAME) first: is it the one that the operator chose by its name,
+ * or the report's first measure? */
+static bool is_chosen_histogram(const struct live *l, const char *figure)
+{
+    const char *name = strchr(figure, '(');
+    const size_t len = name != NULL ? strcspn(++name, ")") : 0;
+    return len > 0 &&
+           (l->measure == NULL || (strlen(l->measure) == len && strncmp(l->measure, name, len) == 0));
+}
+
+static void show_histogram(struct live *l, const char *figure)
+{
+    struct text p99 = {0};
+    text_printf(&p99, "p99%s", strchr(figure, '('));
+    add_chart(l, p99.ptr);
+    add_chart(l, figure);
+    text_fini(&p99);
+}
+
 static bool choose_measure(struct live *l, const bson_t *reports, size_t report, struct err *e)
 {
     const char *name;
     for (size_t i = 0; (name = report_text(reports, report, "measures", i)) != NULL; i++) {
+        const char *expression = report_text(reports, report, "expressions", i);
+        if (is_chosen_histogram(l, name)) {
+            show_histogram(l, name);
+            return true;
+        }
         if (l->measure != NULL && strcmp(name, l->measure) != 0)
             continue;
-        const char *expression = report_text(reports, report, "expressions", i);
-        l->top_measure = xstrdup(name);
+        add_chart(l, name);
         l->adds_up =
             expression != NULL && (strcmp(expression, "count") == 0 || strncmp(expression, "sum(", 4) == 0);
         return true;
     }
     /* A figure of a histogram that is not listed, such as p99.9(latency): the daemon knows. */
     if (l->measure != NULL && strchr(l->measure, '(') != NULL) {
-        l->top_measure = xstrdup(l->measure);
+        add_chart(l, l->measure);
         return true;
     }
     return err_set(e, EX_USAGE, "report %s has no measure \"%s\"", l->top_report, l->measure);
@@ -154,11 +182,13 @@ bool live_start(struct live *l, struct err *e)
 void live_fini(struct live *l)
 {
     free(l->top_report);
-    free(l->top_measure);
     free(l->class_report);
     bson_destroy(l->status);
-    bson_destroy(l->minutes);
-    bson_destroy(l->total);
+    for (size_t i = 0; i < l->chart_count; i++) {
+        free(l->charts[i].measure);
+        bson_destroy(l->charts[i].minutes);
+        bson_destroy(l->charts[i].total);
+    }
     bson_destroy(l->top);
     bson_destroy(l->classes);
 }
@@ -175,12 +205,19 @@ static bool rank(struct live *l, const char *report, const char *measure, bson_t
     return get(l, "/api/v1/top", p, PARAMETERS_MAX, answer, e);
 }
 
+static bool ask_chart(struct live *l, struct live_chart *chart, struct err *e)
+{
+    struct parameter p[] = {say("report", l->top_report), say("measure", chart->measure), say("from", SINCE),
+                            say("step", "minute")};
+    return get(l, "/api/v1/query", p, 4, &chart->minutes, e) &&
+           get(l, "/api/v1/query", p, 3, &chart->total, e);
+}
+
 bool live_ask(struct live *l, struct err *e)
 {
-    struct parameter p[] = {say("report", l->top_report), say("measure", l->top_measure), say("from", SINCE),
-                            say("step", "minute")};
-    return get(l, "/api/v1/status", NULL, 0, &l->status, e) &&
-           get(l, "/api/v1/query", p, 4, &l->minutes, e) && get(l, "/api/v1/query", p, 3, &l->total, e) &&
-           (!l->ranks || rank(l, l->top_report, l->top_measure, &l->top, e)) &&
+    bool good = get(l, "/api/v1/status", NULL, 0, &l->status, e);
+    for (size_t i = 0; good && i < l->chart_count; i++)
+        good = ask_chart(l, &l->charts[i], e);
+    return good && (!l->ranks || rank(l, l->top_report, l->charts[0].measure, &l->top, e)) &&
            (l->class_report == NULL || rank(l, l->class_report, "", &l->classes, e));
 }

@@ -15,19 +15,27 @@
 
 #define LIVE_MINUTES 60
 #define LIVE_TOP     50
+#define LIVE_CHARTS  2
 #define LIVE_WAIT_MS 3000L /* timeout of one answer */
+
+/* A measure of the last hour. */
+struct live_chart {
+    char *measure;   /* its name; owned */
+    bson_t *minutes; /* /api/v1/query by minute */
+    bson_t *total;   /* /api/v1/query of the hour as a whole */
+};
 
 struct live {
     struct client daemon;
-    const char *report, *measure;   /* the operator's choice; NULL: none */
-    char *top_report, *top_measure; /* names of what is shown; owned */
-    char *class_report;             /* report that tells statuses apart; NULL: none */
-    bool adds_up;                   /* the measure's minutes add up to the hour */
-    bool ranks;                     /* the report has series */
-    bson_t *status;                 /* /api/v1/status */
-    bson_t *minutes;                /* /api/v1/query by minute */
-    bson_t *total;                  /* /api/v1/query of the hour as a whole */
-    bson_t *top, *classes;          /* /api/v1/top, or /api/v1/query?top= */
+    const char *report, *measure; /* the operator's choice; NULL: none */
+    char *top_report;             /* name of what is shown; owned */
+    char *class_report;           /* report that tells statuses apart; NULL: none */
+    bool adds_up;                 /* the measure's minutes add up to the hour */
+    bool ranks;                   /* the report has series */
+    bson_t *status;               /* /api/v1/status */
+    struct live_chart charts[LIVE_CHARTS];
+    size_t chart_count;    /* of a histogram two: p99, by which series are ranked, and p50 */
+    bson_t *top, *classes; /* /api/v1/top, or /api/v1/query?top= */
 };
 
 /* Choose the report to show: the one asked for, else `pages`, else the first one with series. */

@@ -138,7 +138,7 @@ static void draw_head(struct frame *f, const struct live *l)
     for (int i = 0; i < NOTES_MAX; i++) {
         char path[16];
         snprintf(path, sizeof path, "notes.%d", i);
-        const char *note = live_text(l->total, path, NULL);
+        const char *note = live_text(l->charts[0].total, path, NULL);
         if (note == NULL)
             break;
         put(f, FAINT, note);
@@ -166,11 +166,11 @@ static void draw_figures(struct frame *f, const struct live *l)
 }
 
 /* Collect the value of each minute; returns how many there are. */
-static size_t read_minutes(const struct live *l, double values[LIVE_MINUTES])
+static size_t read_minutes(const struct live_chart *chart, double values[LIVE_MINUTES])
 {
     bson_iter_t list, row, value;
     size_t count = 0;
-    if (!live_list(l->minutes, "values", &list))
+    if (!live_list(chart->minutes, "values", &list))
         return 0;
     while (count < LIVE_MINUTES && bson_iter_next(&list))
         values[count++] = bson_iter_recurse(&list, &row) && bson_iter_find_descendant(&row, "1", &value) &&
@@ -180,18 +180,19 @@ static size_t read_minutes(const struct live *l, double values[LIVE_MINUTES])
     return count;
 }
 
-static void draw_chart(struct frame *f, const struct live *l)
+static void draw_chart(struct frame *f, const struct live *l, const struct live_chart *chart)
 {
     char total[FIGURE_BYTES], peak[FIGURE_BYTES];
     double values[LIVE_MINUTES], most = 0;
-    size_t count = read_minutes(l, values), width = (size_t)(f->view->columns > 1 ? f->view->columns - 1 : 1);
+    size_t count = read_minutes(chart, values),
+           width = (size_t)(f->view->columns > 1 ? f->view->columns - 1 : 1);
     size_t first = count > width ? count - width : 0;
-    int rows = f->view->rows > 0 && f->view->rows < 20 ? 1 : CHART_ROWS;
+    int rows = f->view->rows > 0 && f->view->rows < 20 ? 1 : CHART_ROWS / (int)l->chart_count;
     for (size_t i = 0; i < count; i++)
         most = values[i] > most ? values[i] : most;
-    put_format(f, BOLD, "%s of %s by minute, last hour", l->top_measure, l->top_report);
+    put_format(f, BOLD, "%s of %s by minute, last hour", chart->measure, l->top_report);
     put_format(f, PLAIN, "   %s%s, most in a minute %s", l->adds_up ? "in all " : "",
-               figure(live_number(l->total, "values.0.1", NAN), total), figure(most, peak));
+               figure(live_number(chart->total, "values.0.1", NAN), total), figure(most, peak));
     end_line(f);
     for (int row = rows - 1; row >= 0 && count > 0; row--) {
         put(f, PLAIN, " ");
@@ -295,7 +296,7 @@ static void draw_top(struct frame *f, const struct live *l)
     bool known = live_number(l->top, "before.total", 0) > 0;
     if (!live_list(l->top, "series", &list))
         return;
-    put_format(f, BOLD, "%14s %8s %7s", l->top_measure, "share", "trend");
+    put_format(f, BOLD, "%14s %8s %7s", l->charts[0].measure, "share", "trend");
     end_line(f);
     while (has_room(f) && next_entry(&list, &en)) {
         most = most > 0 ? most : en.value;
@@ -309,7 +310,8 @@ void live_draw(const struct live *l, const struct live_view *view, struct text *
     text_puts(out, view->on_screen ? "\033[H" : "");
     draw_head(&f, l);
     draw_figures(&f, l);
-    draw_chart(&f, l);
+    for (size_t i = 0; i < l->chart_count; i++)
+        draw_chart(&f, l, &l->charts[i]);
     draw_classes(&f, l);
     draw_top(&f, l);
     text_puts(out, view->on_screen && has_room(&f) ? "\033[J" : "");

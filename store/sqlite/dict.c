@@ -239,14 +239,15 @@ bool dict_resolve_added(struct sqlite_store *st, size_t report, const struct par
 
 size_t sqlite_bytes_max(const struct report *reports, size_t report_count)
 {
-    size_t bytes = (size_t)SQLITE_WRITER_CACHE_KIB << 10;
+    size_t bytes = (size_t)SQLITE_WRITER_CACHE_KIB << 10, rows = 0;
     for (size_t i = 0; i < report_count; i++) {
-        size_t entries = 1;
+        size_t entries = 1, of_report = row_jobs_bytes_max(&reports[i]);
+        rows = of_report > rows ? of_report : rows; /* reports take turns */
         if (reports[i].dimension_count == 0)
             continue;
         while (entries < reports[i].series_max)
             entries *= 2;
         bytes += DICT_KEY_BYTES_MAX + entries * (sizeof(struct dict_entry) + 2 * sizeof(struct index_slot));
     }
-    return bytes;
+    return bytes + rows;
 }

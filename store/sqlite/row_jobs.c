@@ -1,12 +1,20 @@
 #include "store/sqlite/row_jobs.h"
 
 #include "base/check.h"
+#include "base/varint.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 /* A larger buffer is not kept for the next batch. */
-#define KEPT_BYTES ((size_t)1 << 20)
+#define KEPT_BYTES  ((size_t)1 << 20)
+#define ROW_BUFFERS 3 /* of a job: old, body, and the slots of one series */
+
+size_t row_jobs_bytes_max(const struct report *r)
+{
+    const size_t numbers = BODY_SERIES * BODY_SLOTS * (1 + r->column_count) * VARINT_BYTES_MAX;
+    return ROW_JOBS * ROW_BUFFERS * (r->sketch_count > 0 || numbers > KEPT_BYTES ? KEPT_BYTES : numbers);
+}
 
 /* Merge the next job that no thread has taken. Pre: there is one, and the lock is held. It is released
  * meanwhile. */

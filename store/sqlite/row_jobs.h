@@ -59,3 +59,6 @@ void row_jobs_release(struct row_jobs *j);
 /* End the helpers. After an error, jobs may be left: they are dropped. */
 void row_jobs_stop(struct row_jobs *j);
 void row_jobs_fini(struct row_jobs *j);
+
+/* About the memory of full buffers, in bytes. Rows of very many texts may take more while they are merged. */
+size_t row_jobs_bytes_max(const struct report *r);

@@ -72,7 +72,7 @@ struct store *sqlite_open_fill(const char *path, const struct watermarks *waterm
 /* Bytes of series keys that the writer caches per report. Beyond them it empties the cache after a batch, and
  * reads the file. */
 #define DICT_KEY_BYTES_MAX ((size_t)48 << 20)
-/* About the memory of a writer whose page cache and dictionaries are full, in bytes. */
+/* About the memory of a writer whose page cache, dictionaries and buffers of rows are full, in bytes. */
 size_t sqlite_bytes_max(const struct report *reports, size_t report_count);
 void sqlite_limit_dictionary(struct store *base, size_t key_bytes_max);
 

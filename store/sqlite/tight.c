@@ -31,9 +31,9 @@ static unsigned entry_shift(uint64_t count)
 static size_t list_buckets(const struct histogram *h, struct histogram_bucket *to)
 {
     size_t count = 0;
-    for (uint32_t i = 0; h->counts != NULL && i < h->room; i++) {
-        if (h->counts[i] > 0)
-            to[count++] = (struct histogram_bucket){h->first + (int32_t)i, h->counts[i]};
+    for (uint32_t i = 0; h->counts != NULL && i < histogram_places(h); i++) {
+        if (histogram_count_at(h, i) > 0)
+            to[count++] = (struct histogram_bucket){histogram_slot_at(h, i), histogram_count_at(h, i)};
     }
     for (size_t i = 0; h->counts == NULL && i < HISTOGRAM_FEW && h->few_counts[i] > 0; i++, count++) {
         size_t at = count;
@@ -367,7 +367,8 @@ static size_t __attribute__((noinline)) put_many_buckets(const struct histogram 
 /* Returns 0 if it is empty, or takes more bytes than packed ones. */
 static size_t put_histogram(const struct histogram *h, uint8_t *to)
 {
-    return h->counts == NULL || h->room <= MOST_BUCKETS ? put_few_buckets(h, to) : put_many_buckets(h, to);
+    return h->counts == NULL || histogram_places(h) <= MOST_BUCKETS ? put_few_buckets(h, to)
+                                                                    : put_many_buckets(h, to);
 }
 
 /* The same of a distinct count. */

@@ -35,7 +35,7 @@ static inline size_t tight_room(enum sketch_kind kind, const union sketch *s)
     if (kind == SKETCH_DISTINCT)
         numbers = s->distinct.count;
     else if (s->histogram.counts != NULL)
-        numbers = (size_t)s->histogram.room * 2;
+        numbers = (size_t)histogram_places(&s->histogram) * 2;
     return 1 + numbers * VARINT_BYTES_MAX + TIGHT_BYTES_MORE;
 }
 

@@ -20,7 +20,7 @@ CONFIG = b"""
 aggregate: {flush: 100ms}
 query: {sketches_max: 1MiB}
 sources:
-  requests: {decode: [json], time: /ts, fields: {path: /path, host: /host, duration: /took}}
+  requests: {decode: [json], time: /ts, fields: {path: /path, host: /host, duration: /took, change: /change}}
 reports:
   pages:
     by: [path]
@@ -30,7 +30,13 @@ reports:
   bounds:
     by: [path]
     measures: {latency: histogram(duration), latency_count: count}
+  changes:
+    measures: {change: "histogram(change, zero=0.1)"}
 """
+
+
+def change_of(took):
+    return round(took - 0.3, 6)
 
 
 def quantile(q, buckets):
@@ -61,7 +67,7 @@ class Sketches(DaemonCase):
         self.events.append((self.now - 90, "/", "h0", 0))
         self.write("c.yaml", CONFIG)
         self.launch("-c", "c.yaml", "--listen", "127.0.0.1:0")
-        self.feed("".join(json.dumps({"ts": at, "path": path, "host": host, "took": took}) + "\n"
+        self.feed("".join(json.dumps({"ts": at, "path": path, "host": host, "took": took, "change": change_of(took)}) + "\n"
                           for at, path, host, took in sorted(self.events)).encode())
         self.wait_for_consumed(len(self.events))
 
@@ -157,6 +163,20 @@ class Sketches(DaemonCase):
                 self.assertAlmostEqual(STEP, high / low, 3)
         self.assertEqual("+Inf", buckets[-1][0])
         self.assertIn("1", [le for le, _ in buckets])
+
+    def test_the_bucket_of_zeros(self):
+        """Numbers from -0.1 to 0.1 count as 0, so they are not up to any number below 0."""
+        numbers = [change_of(e[3]) for e in self.within(20 * MINUTE)]
+        (buckets,) = self.buckets("increase(changes:change_bucket[20m])").values()
+        self.assertEqual([(le, sum(n <= float(le) for n in numbers)) for le, _ in buckets], buckets)
+        self.assertIn("0.1", dict(buckets))
+        self.assertEqual([], [le for le, _ in buckets if -0.1 <= float(le) < 0.1])
+        for le, bound in ("-0.0005", -0.100001), ("-0.1", -0.100001), ("0", 0.1), ("0.05", 0.1):
+            (value,) = self.ask(f'increase(changes:change_bucket{{le="{le}"}}[20m])').values()
+            self.assertEqual(sum(n <= bound for n in numbers), value, le)
+            share = self.tallyd("query", "changes", "-c", "c.yaml", "--measure", f"share(change <= {le})", "--format", "csv-raw",
+                                "--from", str(self.now - 20 * MINUTE), "--to", str(self.now)).split()[-1]
+            self.assertAlmostEqual(value / len(numbers), float(share.split(",")[-1]), 5)
 
     # ---- native histograms
 

@@ -442,6 +442,16 @@ class Sketches(DaemonCase):
         self.verify()
         self.verify("--store-only")
 
+    def test_zeros_do_not_make_a_ranking_too_large(self):
+        """Each page has a zero beside its other numbers, as pages do that are also asked by HEAD."""
+        self.write("tallyd.yaml", config().replace(b"points_max: 100000", b"sketches_max: 1MiB"))
+        durations = [0, 6 * MILLION, 8 * MILLION, 12 * MILLION, 16 * MILLION, 20 * MILLION]
+        self.import_all([(self.span[0], f"/{page}", duration, None) for page in range(1000) for duration in durations])
+        top = json.loads(self.ask("pages", "p99(latency)", "--top", "2", form="json"))["top"]
+        self.assertEqual(2, len(top))
+        for row in top:
+            self.near(20 * MILLION, float(row["values"][0]) * MILLION, row["series"]["path"])
+
     def import_all(self, *events, store="tallyd.db"):
         """Import a file for each list of events. Returns the files' names."""
         names = [self.write(f"{chr(ord('a') + number)}.log", b"".join(map(written, those))) for number, those in enumerate(events)]

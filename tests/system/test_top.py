@@ -146,6 +146,25 @@ class TopTest(DaemonCase):
         self.once("--measure", "none", status=EX_USAGE)
         self.assertIn('has no measure "none"', self.err)
 
+    def test_a_histogram_has_p99_and_p50(self):
+        self.feed(lines(30, "/a") + lines(5, "/b", 404) + lines(3, "/a").replace(b" 200 10 ", b" 200 5000 "))
+        self.wait_for_consumed(38)
+        for arguments in ((), ("--measure", "size")):
+            out = self.once("--report", "sizes", *arguments)
+            heads = [line for line in out if "by minute, last hour" in line]
+            self.assertRegex(heads[0], r"^p99.size. of sizes by minute, last hour   4977.7, most in a minute ")
+            self.assertRegex(heads[1], r"^p50.size. of sizes by minute, last hour   10, most in a minute ")
+            self.assertRegex(out[-3], r"^ +p99.size. +share +trend$")
+            self.assertRegex(out[-1], r"^ +10 +- .* /b$")
+
+    def test_visitors(self):
+        self.feed(lines(30, "/a") + lines(5, "/a").replace(b"192.0.2.1 ", b"192.0.2.7 ") + lines(5, "/b", 404))
+        self.wait_for_consumed(40)
+        out = self.once("--report", "sizes", "--measure", "visitors")
+        self.assertRegex(out[2], "^visitors of sizes by minute, last hour   2, most in a minute [12]$")
+        self.assertRegex(out[-2], "^ +2 +- .* /a$")
+        self.assertRegex(out[-1], "^ +1 +- .* /b$")
+
     def test_hostile_values_do_not_reach_the_terminal(self):
         self.feed(lines(3, "/\\x1b]0;owned\\x07\u202e\u009b31m\u65e5\u672c") + lines(2, "/" + "\u65e5" * 300))
         self.wait_for_consumed(5)

@@ -133,6 +133,23 @@ static void test_budget_knows_all_handles_of_a_server(void **state)
     config_free(many);
 }
 
+/* A batch has them, and so have the rows of SQLite's writer while it merges them. */
+static void test_budget_knows_sketches(void **state)
+{
+    (void)state;
+    struct config *without = fixture_config("reports: {a: {measures: {n: count}}}"),
+                  *with = fixture_config("reports: {a: {measures: {n: count, s: histogram(bytes)}}}");
+    struct budget b = budget_of(without), more = budget_of(with);
+    struct text out = {0};
+    assert_true(more.shards_bytes - b.shards_bytes >= 2 * 32 * MIB);
+    assert_in_range(more.store_bytes - b.store_bytes, 30 * MIB, 36 * MIB);
+    budget_print(with, &out);
+    assert_non_null(strstr(out.ptr, "sketches"));
+    config_free(without);
+    config_free(with);
+    text_fini(&out);
+}
+
 /* The text that is printed under a configuration is no part of it. */
 static void test_budget_prints_comments(void **state)
 {
@@ -159,6 +176,7 @@ int main(void)
         cmocka_unit_test(test_budget_counts_each_limit_of_http),
         cmocka_unit_test(test_budget_knows_what_is_made_of_texts),
         cmocka_unit_test(test_budget_knows_all_handles_of_a_server),
+        cmocka_unit_test(test_budget_knows_sketches),
         cmocka_unit_test(test_budget_prints_comments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -279,10 +279,11 @@ static void test_many_texts_are_counted_within_six_percent(void **state)
 
 static void add_to(enum sketch_kind kind, union sketch *s, struct arena *arena, uint64_t event)
 {
+    const int64_t sign = event % 5 == 0 ? 0 : event % 7 == 0 ? -1 : 1; /* many zeros, some below */
     if (kind == SKETCH_HISTOGRAM)
         histogram_add(&s->histogram, arena,
                       histogram_slot(histogram_layout(1, HISTOGRAM_SCHEMA, 0),
-                                     (int64_t)(hash_of(event) >> (24 + event % 36))),
+                                     sign * (int64_t)(hash_of(event) >> (24 + event % 36))),
                       1);
     else
         distinct_add(&s->distinct, arena, hash_of(event));
