@@ -88,6 +88,7 @@ struct config {
     struct {
         char *url; /* "sqlite:tallyd.db" */
         int64_t connections;
+        int64_t rollup_delay_ms;
         bool indexes;
         bool ttl;
         bool unsafe_write_concern;

@@ -48,6 +48,7 @@ struct store_options setup_store(const struct config *c)
 {
     struct store_options options = {.validation = c->store.validation,
                                     .connections = (size_t)c->store.connections,
+                                    .rollup_delay_ms = c->store.rollup_delay_ms,
                                     .without_indexes = !c->store.indexes,
                                     .with_unsafe_writes = c->store.unsafe_write_concern,
                                     .ttl = c->store.ttl,

@@ -24,9 +24,10 @@ struct store_roll {
     void *context;
 };
 
-/* State of a job on one report. Texts are borrowed. */
+/* State of a job on one report, or of what a writer rolls up after its batches. Texts are borrowed. */
 struct store_job {
     const char *name, *report;
+    bool is_of_writer;   /* `report` names a writer */
     uint64_t waiting;    /* number of periods to do */
     int64_t last_run_ms; /* time of the last run; 0: never */
     const char *owner;   /* holder of the lease; "": nobody */

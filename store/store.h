@@ -64,6 +64,7 @@ struct store_options {
     int64_t wait_max_ms; /* longest wait for a server, for its connection or one answer; 0: store's choice */
     struct store_writer writer;
     enum store_validation validation;
+    int64_t rollup_delay_ms; /* how long documents of months may lack a batch; 0: store's choice */
     size_t connections;      /* connections to a server over which a batch is applied; 0: store's choice */
     bool without_indexes;    /* whether to make only the indexes that the store itself needs */
     bool with_unsafe_writes; /* whether the server may lose acknowledged writes; else that is EX_CONFIG */

@@ -83,7 +83,7 @@ static void add_waiting(void *context, const struct store_job *job)
 {
     struct jobs *j = context;
     if (j->options.weeks || strcmp(job->name, "weeks") != 0)
-        j->waiting += job->waiting;
+        j->waiting += job->is_of_writer ? 0 : job->waiting;
 }
 
 static bool note_waiting(struct jobs *j, struct err *e)

@@ -50,9 +50,13 @@ bool mongo_is_url(const char *url)
 size_t mongo_bytes_max(const struct report *reports, size_t report_count)
 {
     size_t bytes = 0;
-    for (size_t i = 0; i < report_count; i++)
-        bytes += (sizeof(struct mongo_name) + 4 * sizeof(struct index_slot) + KEY_BYTES) *
+    for (size_t i = 0; i < report_count; i++) {
+        /* of the batch under way, and of those that wait for a roll-up */
+        const size_t sums = 2 * (sizeof(struct cell) + reports[i].column_count * sizeof(int64_t) +
+                                 4 * sizeof(struct index_slot));
+        bytes += (sizeof(struct mongo_name) + 4 * sizeof(struct index_slot) + KEY_BYTES + sums) *
                  (size_t)reports[i].series_max;
+    }
     return bytes;
 }
 
@@ -224,6 +228,7 @@ static bool open_writer(struct mongo_store *m, const struct store_options *optio
     if ((!options->with_unsafe_writes && !mongo_client_is_safe(m->client, e)) || !mongo_take_limits(m, e) ||
         !may_begin(m, reports, count, e))
         return false;
+    m->longer.delay_ms = options->rollup_delay_ms;
     m->with_ttl = options->ttl;
     m->with_weeks = options->weeks;
     m->week_start = options->week_start;

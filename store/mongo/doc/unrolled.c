@@ -29,6 +29,16 @@ int64_t mongo_last_unrolled(const bson_t *seat)
     return last;
 }
 
+uint64_t mongo_count_unrolled(const bson_t *seat)
+{
+    const int64_t rolled = mongo_number_at(seat, "rolled", 0);
+    uint64_t count = 0;
+    bson_iter_t at;
+    for (bool more = mongo_begin_members(seat, "unrolled", &at); more && bson_iter_next(&at);)
+        count += bson_iter_as_int64(&at) > rolled;
+    return count;
+}
+
 /* A key that no version of tallyd writes is damage by others: then all longer documents may lack
  * something. */
 static void add_period(struct mongo_unrolled_seen *seen, const char *key)

@@ -13,6 +13,8 @@
 const char *mongo_unrolled_path(const struct mongo_unrolled *u, char buf[MONGO_UNROLLED_BYTES]);
 /* The last batch of a seat that some longer documents lack; 0: none does. */
 int64_t mongo_last_unrolled(const bson_t *seat);
+/* The number of periods of which they lack batches. */
+uint64_t mongo_count_unrolled(const bson_t *seat);
 /* The periods of all seats, by answers that are a second old at most. NULL: they could not be read. */
 const struct mongo_unrolled_seen *mongo_see_unrolled(struct mongo_store *m, struct err *e) MUST_CHECK;
 /* Do longer documents lack anything from `from_ms` up to `to_ms`? */

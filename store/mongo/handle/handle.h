@@ -183,6 +183,8 @@ struct mongo_longer {
     struct mongo_log *pieces;
     size_t piece_count, piece_capacity, piece_updates, sent;
     bool from_logs;                  /* a roll-up failed in part: the next one reads the logs */
+    int64_t failed_ms;               /* when it failed, by the monotonic clock */
+    int64_t delay_ms;                /* store_options.rollup_delay_ms; 0: none is given */
     int64_t begun_batch_ms, busy_ms; /* when the last batch began, monotonic, and how long it took */
 };
 

@@ -4,6 +4,7 @@
 #include "base/civil.h"
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "store/mongo/doc/unrolled.h"
 #include "store/mongo/doc/version_stamps.h"
 #include "store/mongo/doc/watermarks.h"
 #include "store/mongo/job/lease.h"
@@ -12,6 +13,8 @@
 #include "store/mongo/job/top_job.h"
 #include "store/mongo/job/waits.h"
 #include "store/mongo/job/weeks.h"
+#include "store/mongo/ledger/ledger.h"
+#include "store/mongo/wire/field.h"
 
 #include <stdlib.h>
 
@@ -332,9 +335,29 @@ static bool tell_job(struct mongo_store *m, size_t report, const struct mongo_ta
     return good;
 }
 
+/* Tells which writers have batches that documents of months lack: they roll them up between batches. */
+static bool tell_writers(struct mongo_store *m, job_fn *fn, void *context, struct err *e)
+{
+    bson_t ledger, seat;
+    bool good = mongo_read_ledger(m, &ledger, e);
+    for (int i = 0; good && i < MONGO_SLOTS; i++) {
+        if (!mongo_seat_of(&ledger, mongo_slots[i], &seat) || mongo_last_unrolled(&seat) == 0)
+            continue;
+        const struct store_job job = {.name = "months",
+                                      .report = mongo_slots[i],
+                                      .is_of_writer = true,
+                                      .waiting = mongo_count_unrolled(&seat),
+                                      .last_run_ms = mongo_number_at(&seat, "at", 0),
+                                      .owner = ""};
+        fn(context, &job);
+    }
+    bson_destroy(&ledger);
+    return good;
+}
+
 bool mongo_jobs(struct store *st, job_fn *fn, void *context, struct err *e)
 {
-    bool good = true;
+    bool good = tell_writers(mongo_of(st), fn, context, e);
     for (size_t report = 0; good && report < st->report_count; report++) {
         for (size_t t = 0; good && t < MONGO_TARGETS; t++)
             good = tell_job(mongo_of(st), report, &mongo_targets[t], fn, context, e);

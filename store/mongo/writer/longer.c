@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define AGAIN_MS 1000 /* after a failure */
+
 static void show_figures(struct mongo_store *m)
 {
     const struct mongo_longer *l = &m->longer;
@@ -160,6 +162,12 @@ static bool send_piece(struct mongo_store *m, struct err *e)
     return true;
 }
 
+/* So long may sums be gathered, and then take to be sent. */
+static int64_t half_delay(const struct mongo_store *m)
+{
+    return (m->longer.delay_ms > 0 ? m->longer.delay_ms : MONGO_LONGER_MS) / 2;
+}
+
 /* Do as many sums or logs wait as may? */
 static bool is_full(const struct mongo_store *m)
 {
@@ -172,7 +180,7 @@ static bool is_full(const struct mongo_store *m)
 static size_t pieces_due(const struct mongo_store *m)
 {
     const struct mongo_longer *l = &m->longer;
-    const int64_t past_ms = clock_mono_ms(m->store.clock) - l->begun_ms, all_ms = MONGO_LONGER_MS / 2;
+    const int64_t past_ms = clock_mono_ms(m->store.clock) - l->begun_ms, all_ms = half_delay(m);
     if (past_ms >= all_ms || is_full(m))
         return l->piece_count;
     return (l->piece_count * (size_t)past_ms + (size_t)all_ms - 1) / (size_t)all_ms;
@@ -187,7 +195,7 @@ static bool has_time(const struct mongo_store *m)
 static bool must_begin(const struct mongo_store *m)
 {
     const struct mongo_longer *l = &m->longer;
-    return clock_mono_ms(m->store.clock) - l->since_ms >= MONGO_LONGER_MS / 2 || is_full(m);
+    return clock_mono_ms(m->store.clock) - l->since_ms >= half_delay(m) || is_full(m);
 }
 
 /* Sends what is due, or one piece if there is time. *is_due: more was to be sent. */
@@ -229,8 +237,12 @@ bool mongo_roll_up(struct mongo_store *m, bool all, struct err *e)
 {
     struct mongo_longer *l = &m->longer;
     bool good = true, is_due = true;
-    if (l->from_logs)
+    if (l->from_logs && !all && clock_mono_ms(m->store.clock) - l->failed_ms < AGAIN_MS)
+        return true;
+    if (l->from_logs) {
+        l->failed_ms = clock_mono_ms(m->store.clock);
         return roll_up_logs(m, e);
+    }
     while (good && is_due) {
         good = go_on(m, all, &is_due, e);
         is_due = is_due && (all ? l->rolled < m->writer.committed : l->to != 0 && l->sent < pieces_due(m));
@@ -240,6 +252,7 @@ bool mongo_roll_up(struct mongo_store *m, bool all, struct err *e)
         l->log_bytes += l->rolling.log_bytes;
         drop_pieces(l);
         l->from_logs = true;
+        l->failed_ms = clock_mono_ms(m->store.clock);
         show_figures(m);
     }
     return good;

@@ -8,7 +8,7 @@
  *          both came first.
  * When   : after each batch, as soon as the pause is as long as the batch took. While the server is too
  *          busy for that, in pieces between batches: a document lacks at most what was counted in
- *          MONGO_LONGER_MS.
+ *          `store.rollup_delay`.
  * Limits : a roll-up begins as soon as MONGO_LONGER_MAX sums wait for it, the logs of MONGO_LONGER_LOGS
  *          batches, or MONGO_LONGER_BYTES of them. If twice as many logs wait, batches do, too.
  */
