@@ -32,7 +32,7 @@ LINES_OF_EPOCH_MAX = 60000
 def places():
     """All failpoints but those of the store in MongoDB, and of commands that the daemon does not run here."""
     others = ("mongo.", "rollup.", "top.", "weeks.", "ttl.", "raw.", "expire.", "forget.", "drop.", "backup.", "restore.", "copy.",
-              "past.", "upgrade.", "replace.", "condense.", "slot.", "claim.")
+              "past.", "upgrade.", "replace.", "condense.", "slot.", "claim.", "roll_up.", "replay.")
     return [name for name in failpoints() if not name.startswith(others)]
 
 

@@ -193,6 +193,8 @@ static void test_what_a_dead_writer_left_is_finished_by_one_that_lives(void **st
     batcher_add(batcher, 0, PAGES, "/a", fixture_ms("2015-05-17T10:05"), (int64_t[]){1, 1});
     assert_true(store_apply(second, batcher_seal(batcher, "other", 0, 10), &e));
     command(w, "{\"delete\": \"pages.day\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}");
+    command(w, "{\"delete\": \"pages.hour\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}");
+    command(w, "{\"delete\": \"pages.minute\", \"deletes\": [{\"q\": {}, \"limit\": 0}]}");
     mongo_of(w->store)->writer.kept_ms = 1; /* long ago */
     assert_true(store_housekeep(w->store, false, &e));
     assert_int_equal(hits_of(w->store, SPAN_HOUR, "2015-05-17", "2015-05-18"), 0); /* it lives */

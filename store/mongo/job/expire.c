@@ -26,6 +26,7 @@
 #include "store/mongo/raw/place.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/page.h"
+#include "store/mongo/writer/longer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,22 +40,36 @@
 /* Documents per request: 50 ms with SecantusDB, 4 ms with FerretDB, measured. */
 #define PAGE 100
 
-/* Would the shortest documents expire while longer ones lack some of their counts? *waits: they would. But
- * old events that come all the time keep nothing from expiring for ever: what was lacking at first is rolled
- * up by then. */
-static bool is_unrolled(struct mongo_store *m, size_t report, const struct watermarks *watermarks,
-                        bool *waits, struct err *e)
+/* Would the shortest documents before this time expire while longer ones lack some of their counts? A writer
+ * rolls its own up. */
+static bool is_unrolled(struct mongo_store *m, int64_t before_ms, bool *is, struct err *e)
+{
+    const struct mongo_unrolled_seen *seen = mongo_see_unrolled(m, e);
+    *is = seen != NULL && mongo_is_unrolled(seen, 0, before_ms);
+    if (seen == NULL || !*is || m->longer.unrolled_count == 0)
+        return seen != NULL;
+    if (!mongo_roll_up(m, true, e) || !mongo_tell_rolled(m, e))
+        return false;
+    m->reader.unrolled.is_read = false;
+    seen = mongo_see_unrolled(m, e);
+    *is = seen != NULL && mongo_is_unrolled(seen, 0, before_ms);
+    return seen != NULL;
+}
+
+/* Waits for roll-ups, but old events that come all the time keep nothing from expiring for ever: what was
+ * lacking at first is rolled up by then. */
+static bool must_wait(struct mongo_store *m, size_t report, const struct watermarks *watermarks, bool *must,
+                      struct err *e)
 {
     size_t count;
     const struct report *r = &m->reports[report];
-    const struct mongo_unrolled_seen *seen = mongo_see_unrolled(m, e);
-    const enum span longest = mongo_longest(r, mongo_kinds(r, &count));
     const int64_t now_ms = clock_mono_ms(m->store.clock);
     int64_t *since_ms = &m->more[report].waits_since_ms;
-    const bool lacks = seen != NULL && mongo_is_unrolled(seen, 0, watermarks->before_ms[longest]);
-    *since_ms = !lacks ? 0 : *since_ms == 0 ? now_ms : *since_ms;
-    *waits = lacks && now_ms - *since_ms < UNROLLED_WAIT_MS;
-    return seen != NULL;
+    if (!is_unrolled(m, watermarks->before_ms[mongo_longest(r, mongo_kinds(r, &count))], must, e))
+        return false;
+    *since_ms = !*must ? 0 : *since_ms == 0 ? now_ms : *since_ms;
+    *must = *must && now_ms - *since_ms < UNROLLED_WAIT_MS;
+    return true;
 }
 
 static bool move_watermarks(struct mongo_store *m, size_t report, int64_t now_ms, struct err *e)
@@ -64,7 +79,7 @@ static bool move_watermarks(struct mongo_store *m, size_t report, int64_t now_ms
     bool waits;
     if (!store_move_watermarks(&m->store, r, r->keep_ms, now_ms, &watermarks))
         return true;
-    if (!is_unrolled(m, report, &watermarks, &waits, e))
+    if (!must_wait(m, report, &watermarks, &waits, e))
         return false;
     if (waits)
         return true;

@@ -112,6 +112,7 @@ void mongo_longer_commit(struct mongo_store *m)
     if (l->log_count == 0)
         l->since_ms = clock_mono_ms(m->store.clock);
     mongo_sums_commit(m, !l->from_logs);
+    m->reader.unrolled.is_read = false; /* this handle has just changed it */
     l->log_count++;
     l->log_bytes += m->batch.log.packed.len + m->batch.longer.packed.len;
     show_figures(m);
