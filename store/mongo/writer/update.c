@@ -363,7 +363,7 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
             i = next;
             continue;
         }
-        bool is_there = u->leaves || mongo_touch(m, u->report, kind, &touch);
+        bool is_there = u->rolls_up || mongo_touch(m, u->report, kind, &touch);
         m->sorting.documents[count++] =
             (struct radix_item){signature | (is_there ? 0 : MAYBE_NEW), (uint32_t)i};
         i = next;
@@ -372,8 +372,8 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
         count > 0 ? radix_sort(m->sorting.documents, m->sorting.scratch, count) : NULL;
     for (size_t i = 0; i < count; i++)
         write_document(u, k, sorted[i].index, cell_count);
-    if (m->making.ahead_count > 0)
-        mongo_write_ahead(m, u->report, kind, u->now_ms, next_log(u));
+    if (!u->rolls_up)
+        mongo_write_ahead(m, u->report, kind, u->now_ms, &m->batch.log);
 }
 
 /* Stamps the periods that must be rolled up again. */
@@ -441,9 +441,7 @@ static void write_documents(struct update *u, size_t cell_count)
     write_kinds(u, 0, 1, cell_count);
     mongo_write_sketches(u, cell_count);
     u->log = &u->m->batch.longer;
-    u->leaves = true;
     write_longer(u, cell_count);
-    u->leaves = false;
     u->log = fine;
     add_sums(u, cell_count);
 }

@@ -10,7 +10,6 @@ struct update {
     struct mongo_log *log;
     int64_t after, number; /* the guard lets batches of the slot up to `after` pass; its own number */
     bool rolls_up;         /* it is of a roll-up, in pieces: mongo/writer/longer.h */
-    bool leaves;           /* it is of longer documents that are written later */
     const char *collection;
     size_t report;
     bool of_newest; /* whether the cells have newest events only */
