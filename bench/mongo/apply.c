@@ -12,7 +12,7 @@
  *
  *     round DOCUMENTS TALLYD_SECONDS BARE_SECONDS BARE_1_SECONDS LOG_BYTES
  *     protocol ROUND_TRIPS SECONDS                  of store_apply(), all but the updates: log and seal
- *     house ROUND_TRIPS SECONDS                     of store_housekeep(): the lease, the roll-up, and what deletes logs
+ *     house ROUND_TRIPS SECONDS                     of store_housekeep(): lease, roll-up, logs that go
  *     asked TIMES                                   which of a chunk are there, or were updated: some are new
  *
  * where BARE_1 is the same loop over one connection. The linker puts the functions below in front of those of
