@@ -591,7 +591,8 @@ class Prom(MongoCase, test_prom_sketches.Sketches):
 
     def launch(self, *arguments, **options):
         MongoCase.databases += 1
-        return super().launch(*arguments, "--store", f"{self.server.url}/prom{self.databases}", **options)
+        self.counted_in = f"{self.server.url}/prom{self.databases}"
+        return super().launch(*arguments, "--store", self.counted_in, **options)
 
 
 del test_prom_sketches

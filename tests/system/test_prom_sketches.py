@@ -174,7 +174,8 @@ class Sketches(DaemonCase):
         for le, bound in ("-0.0005", -0.100001), ("-0.1", -0.100001), ("0", 0.1), ("0.05", 0.1):
             (value,) = self.ask(f'increase(changes:change_bucket{{le="{le}"}}[20m])').values()
             self.assertEqual(sum(n <= bound for n in numbers), value, le)
-            share = self.tallyd("query", "changes", "-c", "c.yaml", "--measure", f"share(change <= {le})", "--format", "csv-raw",
+            share = self.tallyd("query", "changes", "-c", "c.yaml", "--store", getattr(self, "counted_in", "sqlite:tallyd.db"),
+                                "--measure", f"share(change <= {le})", "--format", "csv-raw",
                                 "--from", str(self.now - 20 * MINUTE), "--to", str(self.now)).split()[-1]
             self.assertAlmostEqual(value / len(numbers), float(share.split(",")[-1]), 5)
 

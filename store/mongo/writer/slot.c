@@ -155,7 +155,7 @@ static void note_slot(struct mongo_store *m, const bson_t *ledger, const bson_t 
     mongo_note_time(m, seat);
     w->is_done = true;
     w->logs_deleted = 0;
-    w->kept_ms = clock_mono_ms(m->store.clock);
+    w->kept_ms = w->leased_ms = clock_mono_ms(m->store.clock);
     w->batches_to_ask = MONGO_BATCHES_ASKED;
 }
 
