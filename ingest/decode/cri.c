@@ -24,8 +24,11 @@ bool cri_parse(struct slice line, struct cri_text *found, const char **at)
     if (line.len > 0 && end[-1] == '\r')
         end--;
     const size_t len = timestamp_take(slice_of(p, (size_t)(end - p)), &at_ms, &reason);
+    *at = p;
+    if (len == 0) /* perhaps of a message without bytes, which has no address */
+        return false;
     *at = p += len;
-    if (len == 0 || p == end || *p != ' ')
+    if (p == end || *p != ' ')
         return false;
     *at = ++p;
     if ((next = take_stream(p, end)) == NULL)
