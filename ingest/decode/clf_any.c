@@ -263,7 +263,7 @@ static HOT bool has_more(const char *p, const char *end)
  * quote stands elsewhere or is not closed, that quote. */
 static COLD const char *skip_field(const char *p, const char *end)
 {
-    bool odd;
+    bool odd = false; /* not asked for */
     const char *q = p;
     while (q < end && *q != ' ' && *q != '"')
         q++;
