@@ -219,9 +219,9 @@ mongo_runs    = $(foreach t,$(ON_FERRETDB),'TALLYD_MONGO=ferretdb TALLYD_ROUNDS=
 REFUSALS     := 'tests/system/test_mongo.py Daemon.test_commands_are_refused' 'tests/system/test_mongo_ttl.py Ttl.test_what_the_server_refuses_is_said' \
                 'tests/system/test_mongo_raw.py Exact.test_a_server_that_refuses_for_a_while Concern.test_no_right_to_write' \
                 'tests/system/test_mongo_raw_growth.py Growth.test_a_drop_that_fails_holds_up_nothing_else'
-RUN_RULES  := --timeout=60 'tests/lint/layers.py $(FOLDERS)' 'tests/lint/sizes.py $(STAGES) bench tests' \
+RUN_RULES  := --timeout=180 'tests/lint/layers.py $(FOLDERS)' 'tests/lint/sizes.py $(STAGES) bench tests' \
               'tests/lint/checked.py $(STAGES)' tests/lint/docs.sh
-RUN_FORMAT := --timeout=60 'clang-format-14 --dry-run --Werror $(ALL_C) $(ALL_H)'
+RUN_FORMAT := --timeout=180 'clang-format-14 --dry-run --Werror $(ALL_C) $(ALL_H)'
 RUN_TIDY   := --timeout=1800 tests/lint/tidy.sh
 RUN_LINT   := --timeout=60 'shellcheck $(SCRIPTS)' tests/lint/unit.sh 'mandoc -Tlint -Wwarning $(wildcard docs/*.[1-8])'
 # ThreadSanitizer needs memory at addresses that it knows, so address randomization is off.
