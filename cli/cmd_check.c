@@ -163,7 +163,7 @@ static bool lacks_folder_of(const char *file)
     return lacks;
 }
 
-/* What is wrong with a source's path; NULL: nothing. It may be a secret, so it is not shown. */
+/* It says what is wrong with a source's path, or NULL. The text leaves the path out: that may be a secret. */
 static const char *path_fault(const struct pattern *p)
 {
     if (p->text[0] == '~' || p->text[0] == '$')

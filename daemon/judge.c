@@ -75,7 +75,7 @@ static bool judge_bytes(struct judge *j, struct slice bytes, bool is_all, bool t
     return *has || is_all || j->lines == JUDGE_LINES;
 }
 
-/* What to do: the format that fits the first line that is rejected, as `import` takes it. */
+/* It proposes the format that fits the first rejected line, as an option of `import`. */
 static void print_next(const struct judge *j, const struct decode *d, struct text *out)
 {
     struct fit *fit = fit_new(j->line_max);

@@ -51,7 +51,7 @@ size_t mongo_bytes_max(const struct report *reports, size_t report_count)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < report_count; i++) {
-        /* of the batch under way, and of those that wait for a roll-up */
+        /* The writer keeps sums of the batch under way, and sums of the batches that wait for a roll-up. */
         const size_t sums = 2 * (sizeof(struct cell) + reports[i].column_count * sizeof(int64_t) +
                                  4 * sizeof(struct index_slot));
         bytes += (sizeof(struct mongo_name) + 4 * sizeof(struct index_slot) + KEY_BYTES + sums) *

@@ -5,6 +5,7 @@ roll up what it left, and readers never miss anything meanwhile.
 TALLYD_ROUNDS (4 by default) says how often what happens by chance is tried. The seed is printed; TALLYD_SEED repeats a run.
 """
 
+import contextlib
 import datetime
 import os
 import threading
@@ -96,9 +97,9 @@ class Longer(MongoCase):
                     self.give_slots_back()
                 self.check_all()
 
-    def test_a_late_roll_up(self):
-        """The server carries out a part of a roll-up when another writer has replayed its batches, and has counted on."""
-        self.add()
+    @contextlib.contextmanager
+    def held_roll_up(self, path):
+        """A process counts the file, and the server gets its roll-up of months only after the block."""
         over, held = threading.Event(), threading.Event()
         self.addCleanup(over.set)
         with proxy.Proxy(self.server.port) as between:
@@ -108,38 +109,32 @@ class Longer(MongoCase):
                     over.wait(TIMEOUT_S)
 
             between.answer = answer
-            process = self.begin("a.log", url=f"mongodb://127.0.0.1:{between.port}/{self.name}")
+            process = self.begin(path, url=f"mongodb://127.0.0.1:{between.port}/{self.name}")
             self.assertTrue(held.wait(TIMEOUT_S))
+            yield
+            over.set()
+            self.end(process, EX_OK, EX_DATAERR, EX_TEMPFAIL)
+
+    def test_a_late_roll_up(self):
+        """The server carries out a part of a roll-up when another writer has replayed its batches, and has counted on."""
+        self.add()
+        with self.held_roll_up("a.log"):
             self.give_slots_back()
             self.add()
             self.count("a.log")
             self.check(self.lines)
-            over.set()
-            self.end(process, EX_OK, EX_DATAERR, EX_TEMPFAIL)
         self.check_all()
 
     def test_a_writer_replays_beside_its_own_slot(self):
         """Another rolls up the batches of a writer that stands still, in the midst of its roll-up; it notices, and goes on."""
         self.add()
-        over, held = threading.Event(), threading.Event()
-        self.addCleanup(over.set)
-        with proxy.Proxy(self.server.port) as between:
-            def answer(piece):
-                if piece.find(b"update\0\x0c\0\0\0pages.month\0") >= 0 and not over.is_set():
-                    held.set()
-                    over.wait(TIMEOUT_S)
-
-            between.answer = answer
-            process = self.begin("a.log", url=f"mongodb://127.0.0.1:{between.port}/{self.name}")
-            self.assertTrue(held.wait(TIMEOUT_S))
+        with self.held_roll_up("a.log"):
             self.write("b.log", more := log(self.dice, LINES_A_BATCH))
             silent = datetime.datetime.utcnow() - datetime.timedelta(minutes=2)
             self.ledger.change({"$set": {"writers.w0.lease": silent, "writers.w0.host": "another"}})
             self.count("b.log")
             self.assertEqual(["w0", "w1"], sorted(self.ledger.slots()))
             self.assertEqual({}, self.ledger.unrolled())
-            over.set()
-            self.end(process, EX_OK, EX_DATAERR, EX_TEMPFAIL)
         self.finish("a.log")
         self.check(self.lines, more, files=["a.log", "b.log"])
 

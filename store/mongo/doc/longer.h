@@ -1,6 +1,6 @@
-/* mongo/doc/longer.h - reads the measures without a sketch from the fewest documents that have all that is
- * done. What longer documents lack (mongo/doc/unrolled.h) is read from shorter ones, as long as these have
- * not expired.
+/* mongo/doc/longer.h - reads the measures without a sketch from the fewest documents that have every done
+ * batch. It reads what longer documents lack (mongo/doc/unrolled.h) from shorter ones, as long as these
+ * have not expired.
  */
 #pragma once
 

@@ -252,7 +252,7 @@ struct mongo_stretch {
     int64_t from_ms, to_ms;
 };
 
-/* What longer documents lack: mongo/doc/unrolled.h. */
+/* The last reading of what longer documents lack (mongo/doc/unrolled.h). */
 struct mongo_unrolled_seen {
     bool is_read;
     int64_t read_ms; /* monotonic */

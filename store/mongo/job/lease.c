@@ -132,12 +132,11 @@ bool mongo_job_give(struct mongo_job *job, bool good)
 
 /* ---- open batches */
 
-/* What a job waits for: by slot, the last batch of which longer documents have nothing yet, and open
- * batches. */
+/* What a job waits for: the open batches, and the batches that are not rolled up. */
 struct awaited {
     struct mongo_open open[MONGO_SLOTS];
     size_t count;
-    int64_t unrolled[MONGO_SLOTS]; /* 0: none */
+    int64_t unrolled[MONGO_SLOTS]; /* by slot, the number of the last such batch; 0: none */
 };
 
 static void begin_wait(struct awaited *a, const bson_t *ledger, bool longer)

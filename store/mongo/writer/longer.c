@@ -1,6 +1,5 @@
 #include "store/mongo/writer/longer.h"
 
-#include "base/check.h"
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/mem.h"
@@ -14,7 +13,6 @@
 #include "store/mongo/writer/update.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define AGAIN_MS 1000 /* after a failure */
 

@@ -1,7 +1,7 @@
-/* Preallocates documents: prealloc.h decides which, and this file writes the updates that make them. They
- * are in the log of the batch whose hits decided it, with what is applied at once. They
- * insert, and leave an existing document alone. `applied` is empty, since no batch is applied to the
- * document: so every batch that is not yet applied passes the guard. */
+/* Preallocates documents: prealloc.h decides which, and this file writes the updates that make them. The
+ * updates are in the log of the batch whose hits decided it, with what is applied at once. They insert a
+ * document, and leave an existing one alone. Its `applied` is empty, since no batch is applied to it: so
+ * every batch that is not yet applied passes the guard. */
 #include "store/mongo/writer/prealloc.h"
 
 #include "base/civil.h"
