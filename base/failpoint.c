@@ -11,6 +11,7 @@ static const char *const names[] = {FAILPOINT_TABLE(FAILPOINT_NAME)};
 #undef FAILPOINT_NAME
 
 static int wanted = -1;
+static bool stops;
 static atomic_long passes_left;
 
 bool failpoint_init(void)
@@ -23,13 +24,21 @@ bool failpoint_init(void)
         if (strlen(names[i]) == len && memcmp(names[i], text, len) == 0)
             wanted = i;
     }
-    passes_left = text[len] == ':' ? strtol(text + len + 1, NULL, 10) : 1;
-    return wanted >= 0 && passes_left > 0;
+    const char *pass = text[len] == ':' ? text + len + 1 : "1";
+    stops = strcmp(pass, "stop") == 0;
+    passes_left = strtol(pass, NULL, 10);
+    return wanted >= 0 && (stops || passes_left > 0);
 }
 
 void failpoint(enum failpoint place)
 {
-    if ((int)place != wanted || atomic_fetch_sub(&passes_left, 1) != 1)
+    if ((int)place != wanted)
+        return;
+    if (stops) {
+        kill(getpid(), SIGSTOP);
+        return;
+    }
+    if (atomic_fetch_sub(&passes_left, 1) != 1)
         return;
     kill(getpid(), SIGKILL);
     while (true)

@@ -1,7 +1,8 @@
-/* failpoint.h - named places at which a test can kill the process, as SIGKILL would.
+/* failpoint.h - named places at which a test can kill the process, as SIGKILL would, or stop it.
  *
  *   TALLYD_FAILPOINT=store.before_commit      kill at the first pass
  *   TALLYD_FAILPOINT=store.before_commit:3    kill at the third pass
+ * *   TALLYD_FAILPOINT=store.before_commit:stop stop at each pass, as SIGSTOP would, until SIGCONT
  *
  * Cost    : one read of a flag, at places that are passed a few times a second, never for each event.
  * Threads : any.
@@ -81,5 +82,5 @@ enum failpoint { FAILPOINT_TABLE(FAILPOINT_ENUM) FAILPOINT_COUNT };
 
 /* Reads the environment; call it once, before any thread. False: unknown failpoint, or a pass below 1. */
 bool failpoint_init(void);
-/* Kills the process if this pass is the chosen one; returns otherwise. */
+/* Kills or stops the process if this pass is a chosen one; returns otherwise. */
 void failpoint(enum failpoint place);

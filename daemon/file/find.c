@@ -152,7 +152,7 @@ static bool is_rotated(const struct follow *fo, const struct listing *l, const c
     return is;
 }
 
-/* A pattern that matches nothing is most likely misspelt: say so, as file_away does of a path. */
+/* A pattern that matches nothing may be misspelt. Or its server is not here: so this is no warning. */
 static void tell_unmatched(const struct follow_source *of)
 {
     char source[LOG_QUOTE_BYTES], path[LOG_QUOTE_BYTES];
@@ -163,7 +163,7 @@ static void tell_unmatched(const struct follow_source *of)
         for (size_t n = 0; n < of->listing.file_count && !is_matched; n++)
             is_matched = pattern_match(p, slice_text(of->listing.files[n]), captures);
         if (!is_matched)
-            log_warn("no_file_matches", "source=%s path=%s next=\"waiting for one\"",
+            log_info("no_file_matches", "source=%s path=%s next=\"waiting for one\"",
                      log_quote(of->config->name, source), log_quote(p->text, path));
     }
 }

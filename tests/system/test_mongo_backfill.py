@@ -260,30 +260,19 @@ class Outrun(BackfillCase):
         super().setUp()
         self.write("a.log", self.lines(3))
 
-    @contextlib.contextmanager
-    def fills(self):
-        """Other writers backfill all the while."""
-        end = threading.Event()
+    def outrun(self, *arguments):
+        """Runs a command. Before each of its commits, another writer has backfilled some."""
         key, = self.ledger.partitions()
-
-        def fill():
-            while not end.is_set():
-                self.ledger.change({"$inc": {f"partitions.{key}.fills": Int64(1)}})
-
-        threads = [threading.Thread(target=fill) for _ in range(3)]  # on a busy computer, one is not always quicker
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            end.set()
-            for thread in threads:
-                thread.join()
+        process = self.start(*arguments, env=dying_at("mongo.logged:stop"))
+        while os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT).si_code == os.CLD_STOPPED:
+            self.ledger.change({"$inc": {f"partitions.{key}.fills": Int64(1)}})
+            process.send_signal(signal.SIGCONT)
+        self.err = process.communicate(timeout=TIMEOUT_S)[1].decode()
+        self.assertEqual(EX_TEMPFAIL, process.returncode, self.err)
 
     def test_backfill(self):
         self.import_("a.log", "alone.yaml")
-        with self.fills():
-            self.backfill("pages", status=EX_TEMPFAIL)
+        self.outrun("backfill", "-c", "tallyd.yaml", "--store", self.store, "pages")
         self.assertIn("run the same command again", self.err)
         for report in LATER:
             self.assertIn("has counted all", self.backfill(report))
@@ -292,8 +281,7 @@ class Outrun(BackfillCase):
     def test_forget(self):
         self.import_("a.log", "tallyd.yaml")
         forget = "forget", "-c", "tallyd.yaml", "--store", self.store, "a.log"
-        with self.fills():
-            self.tallyd(*forget, status=EX_TEMPFAIL)
+        self.outrun(*forget)
         self.assertIn("a backfill counted some of", self.err)
         self.check(self.read("a.log"), files=["a.log"])
         self.tallyd(*forget)
