@@ -2,7 +2,7 @@
  *
  *   TALLYD_FAILPOINT=store.before_commit      kill at the first pass
  *   TALLYD_FAILPOINT=store.before_commit:3    kill at the third pass
- * *   TALLYD_FAILPOINT=store.before_commit:stop stop at each pass, as SIGSTOP would, until SIGCONT
+ *   TALLYD_FAILPOINT=store.before_commit:stop  stop at each pass, as SIGSTOP would, until SIGCONT
  *
  * Cost    : one read of a flag, at places that are passed a few times a second, never for each event.
  * Threads : any.
