@@ -238,6 +238,10 @@ static void add_jobs(const struct status *s, struct text *out)
     add_one(out, "rollup_batches_waiting", "gauge", (int64_t)s->longer.batches,
             "Batches of this daemon that documents of months lack yet.");
     add_one(out, "rollup_log_bytes_waiting", "gauge", (int64_t)s->longer.log_bytes, "Bytes of their logs.");
+    add_one(out, "document_updates_total", "counter", (int64_t)s->longer.fine_updates,
+            "Updates that batches made, of documents of the shortest period of a report.");
+    add_one(out, "rollup_updates_total", "counter", (int64_t)s->longer.longer_updates,
+            "Updates that roll-ups made, of documents of longer periods.");
     add_one(out, "rollup_delay_seconds", "gauge", status_longer_late_locked(s) / 1000,
             "For how long the oldest of these batches has waited.");
     add_one(out, "job_failures_total", "counter", (int64_t)s->job_failures,

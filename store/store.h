@@ -79,12 +79,12 @@ struct store_options {
     const struct watermarks *watermarks; /* STORE_FILL: those of each report; NULL: none */
 };
 
-/* A writer's batches that documents of longer periods lack yet: mongo/writer/longer.h. Other stores:
- * zeros. */
+/* A writer's batches that documents of longer periods lack yet, and what it wrote since it was opened:
+ * mongo/writer/longer.h. Other stores: zeros. */
 struct longer_figures {
     uint64_t batches, log_bytes;
-    int64_t
-        since_ms; /* when the first of them was committed, by the monotonic clock; valid if there are any */
+    int64_t since_ms; /* when the first of them was committed, by the monotonic clock, if there are any */
+    uint64_t fine_updates, longer_updates; /* of documents of the shortest period, and of longer ones */
 };
 
 struct store {

@@ -34,6 +34,7 @@ class Run:
         self.rate, self.seconds, self.age_max_s, self.late = rate, seconds, age_max_s, False
         self.seen = []  # (when, events stored)
         self.metrics = {}
+        self.updates = None  # those of a run that is late are not known
 
     def is_late(self, stored):
         oldest_s = time.time() - self.start_ms / 1000 - stored / self.rate
@@ -63,10 +64,21 @@ class Run:
                     self.metrics = daemon.metrics()
                 time.sleep(POLL_S)
             self.behind_ms = int(feed.stderr.readline())
+            self.updates = self.wait_for_roll_ups(daemon, time.time() + END_S)
         finally:
             feed.kill()
             feed.wait()
             daemon.end()
+
+    @staticmethod
+    def wait_for_roll_ups(daemon, until):
+        """How many documents of days were updated, and how many of months, when these have all that was counted."""
+        metrics = daemon.metrics()
+        while metrics["tallyd_rollup_batches_waiting"] > 0 and time.time() < until:
+            daemon.check()
+            time.sleep(POLL_S)
+            metrics = daemon.metrics()
+        return metrics["tallyd_document_updates_total"], metrics["tallyd_rollup_updates_total"]
 
     def ages_s(self, skip_s):
         """Sorted, of events evenly drawn, but for those of the first seconds. Not of a run that is late."""

@@ -43,7 +43,7 @@ RATE_MAX = 400_000
 PAGE = "/index.html"  # the first of the site
 # The literature's, of 1,000 updates a second for 30 s: mean, p95 and p99, with MMAPv1 and with WiredTiger.
 LITERATURE_MS = "1.06, 1.5, 1.8; 1.11, 1.87, 2.48"
-BOUND_APPLY, BOUND_TRIPS, BOUND_SHARE, BOUND_CHART = 0.8, 2, 0.05, 1.2
+BOUND_APPLY, BOUND_TRIPS, BOUND_SHARE, BOUND_CHART, BOUND_UPDATES = 0.8, 2, 0.05, 1.2, 1.1
 NAME = "bench-mongo"
 say = functools.partial(measure.say, NAME)
 
@@ -211,6 +211,13 @@ def age_cell(run, naive_rate, bound):
     return verdict(text, times >= bound) if bound else text
 
 
+def updates_cell(run):
+    if run is None:
+        return "no run"
+    days, months = run.updates
+    return verdict(f"{(days + months) / days:.2f} ({days:,.0f} of days, {months:,.0f} of months)", days + months <= BOUND_UPDATES * days)
+
+
 def figures(benches):
     rows = [["figure", "at least", *(bench.label for bench in benches)]]
 
@@ -224,6 +231,8 @@ def figures(benches):
     if BYTES_S in benches[0].arguments.limits:
         add(f"the same for {BYTES_S} s of hits and bytes, both", ", ".join(f"≥ {b.bound_bytes} ×" for b in benches),
             lambda b: age_cell(b.bytes, b.bytes_rate, b.bound_bytes))
+        add("documents written for each of a day that a flush writes, in that run", f"≤ {BOUND_UPDATES}",
+            lambda b: updates_cell(b.bytes))
     add(f"the same for {PLAIN_S} s without indexes (`store.indexes: false`), both", "report it",
         lambda b: age_cell(b.plain, b.plain_rate, None))
     add("documents/s applied, against a bare loop of the same upserts", f"≥ {BOUND_APPLY} ×",

@@ -19,10 +19,10 @@
 static void show_figures(struct mongo_store *m)
 {
     const struct mongo_longer *l = &m->longer;
-    m->store.longer =
-        (struct longer_figures){.batches = l->rolling.batches + l->log_count,
-                                .log_bytes = l->rolling.log_bytes + l->log_bytes,
-                                .since_ms = l->rolling.batches > 0 ? l->rolling.since_ms : l->since_ms};
+    struct longer_figures *shown = &m->store.longer;
+    shown->batches = l->rolling.batches + l->log_count;
+    shown->log_bytes = l->rolling.log_bytes + l->log_bytes;
+    shown->since_ms = l->rolling.batches > 0 ? l->rolling.since_ms : l->since_ms;
 }
 
 static void clear_waiting(struct mongo_store *m)
@@ -144,7 +144,8 @@ static void begin(struct mongo_store *m)
     struct mongo_longer *l = &m->longer;
     l->to = m->writer.committed;
     l->begun_ms = clock_mono_ms(m->store.clock);
-    l->rolling = (struct longer_figures){l->log_count, l->log_bytes, l->since_ms};
+    l->rolling =
+        (struct longer_figures){.batches = l->log_count, .log_bytes = l->log_bytes, .since_ms = l->since_ms};
     mongo_write_roll_up(m);
     clear_waiting(m);
 }
@@ -161,10 +162,11 @@ static bool send_piece(struct mongo_store *m, struct err *e)
     return true;
 }
 
-/* So long may sums be gathered, and then take to be sent. */
-static int64_t half_delay(const struct mongo_store *m)
+/* Sums may be gathered for three quarters of the delay, so that a document is written for many batches, and
+ * sent in the last one, so that batches beside them are not late. */
+static int64_t send_ms(const struct mongo_store *m)
 {
-    return (m->longer.delay_ms > 0 ? m->longer.delay_ms : MONGO_LONGER_MS) / 2;
+    return (m->longer.delay_ms > 0 ? m->longer.delay_ms : MONGO_LONGER_MS) / 4;
 }
 
 /* Do as many sums or logs wait as may? */
@@ -179,7 +181,7 @@ static bool is_full(const struct mongo_store *m)
 static size_t pieces_due(const struct mongo_store *m)
 {
     const struct mongo_longer *l = &m->longer;
-    const int64_t past_ms = clock_mono_ms(m->store.clock) - l->begun_ms, all_ms = half_delay(m);
+    const int64_t past_ms = clock_mono_ms(m->store.clock) - l->begun_ms, all_ms = send_ms(m);
     if (past_ms >= all_ms || is_full(m))
         return l->piece_count;
     return (l->piece_count * (size_t)past_ms + (size_t)all_ms - 1) / (size_t)all_ms;
@@ -194,7 +196,7 @@ static bool has_time(const struct mongo_store *m)
 static bool must_begin(const struct mongo_store *m)
 {
     const struct mongo_longer *l = &m->longer;
-    return clock_mono_ms(m->store.clock) - l->since_ms >= half_delay(m) || is_full(m);
+    return clock_mono_ms(m->store.clock) - l->since_ms >= 3 * send_ms(m) || is_full(m);
 }
 
 /* Sends what is due, or one piece if there is time. *is_due: more was to be sent. */

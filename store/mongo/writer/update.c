@@ -372,6 +372,10 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
         count > 0 ? radix_sort(m->sorting.documents, m->sorting.scratch, count) : NULL;
     for (size_t i = 0; i < count; i++)
         write_document(u, k, sorted[i].index, cell_count);
+    if (u->rolls_up)
+        m->store.longer.longer_updates += count;
+    else if (kind == 0)
+        m->store.longer.fine_updates += count;
     if (!u->rolls_up)
         mongo_write_ahead(m, u->report, kind, u->now_ms, &m->batch.log);
 }
