@@ -308,9 +308,10 @@ losses: deps all build/traffic $(PRELOADED) ## each loss that once was silent, R
 histories: deps all $(PRELOADED) ## ROUNDS=1 random histories of a followed log, each rotated while its daemon is killed: SEED= RESULTS=yes
 	@tests/chaos/histories.py --rounds=$(ROUNDS) $(SEED:%=--seed=%) $(if $(RESULTS),--results=bench/RESULTS.md)
 
-kills: deps all ## KILLS=200 deaths of upgrade, backfill, forget and copy, with a recount after each; as many in MongoDB (TALLYD_MONGO=)
+kills: deps all ## KILLS=200 deaths of upgrade, backfill, forget and copy; as many in MongoDB (TALLYD_MONGO=), and of a fleet
 	@TALLYD_KILLS=$(or $(KILLS),200) tests/system/test_kills.py
 	@TALLYD_KILLS=$(or $(KILLS),200) tests/system/test_mongo_kills.py
+	@TALLYD_KILLS=$(or $(KILLS),200) tests/system/test_mongo_fleet.py Fleet.test_four_killed_at_any_step
 
 asan: ## unit tests under AddressSanitizer (with LeakSanitizer) and UndefinedBehaviorSanitizer
 tsan: ## unit tests under ThreadSanitizer

@@ -2,8 +2,10 @@
 """Many daemons in one consumer group, into one database: whoever joins, leaves, dies or sleeps, each event is counted once.
 
 TALLYD_ROUNDS (6 by default) says how often the fleet is changed by chance. The seed is printed; TALLYD_SEED repeats a run, as
-far as the moments of a machine can be repeated.
+far as the moments of a machine can be repeated. TALLYD_KILLS (8 by default): how many daemons die at a step that is drawn.
 """
+
+import collections
 
 import json
 import os
@@ -13,13 +15,16 @@ import time
 
 import kafkacase
 import mongocase
-from harness import EX_DATAERR, EX_OK, TIMEOUT_S, get
+from harness import EX_DATAERR, EX_OK, TIMEOUT_S, draw_death, failpoints, get
 from kafkacase import Feed, Recount
 from mongokafkacase import MongoKafkaCase
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 6)
+KILLS = int(os.environ.get("TALLYD_KILLS") or 8)
+STEPS = failpoints("mongo.", "roll_up.", "replay.", "slot.", "claim.", "rollup.", "top.")
 FLEET, PARTITIONS = 8, 12
 SESSION_S = 3
+LIFE_S = 8  # of a daemon that does not come to its step
 COOPERATIVE, EAGER, RANGE = "cooperative-sticky", "roundrobin", "range"
 
 
@@ -30,8 +35,8 @@ class Fleet(MongoKafkaCase):
         self.daemons = []
         self.begin()
 
-    def begin(self, strategy=COOPERATIVE, more="", flush="100ms", session_s=SESSION_S):
-        self.configure_mongo(flush=flush, member=f", properties: {{session.timeout.ms: {1000 * session_s}, heartbeat.interval.ms: 200, "
+    def begin(self, strategy=COOPERATIVE, more="", flush="100ms", session_s=SESSION_S, jobs=""):
+        self.configure_mongo(flush=flush, more=jobs, member=f", properties: {{session.timeout.ms: {1000 * session_s}, heartbeat.interval.ms: 200, "
                                     f"partition.assignment.strategy: \"{strategy}\"}}{more}")
 
     # ---- daemons: each knows the name of its log
@@ -147,6 +152,47 @@ class Fleet(MongoKafkaCase):
                 number = signal.SIGTERM if what == "leave" else signal.SIGKILL
                 self.leave(self.dice.choice(self.daemons), number)
         self.check_fleet()
+
+    def test_four_killed_at_any_step(self):
+        """Each dies at a step that is drawn, of a batch, a roll-up, a claim or a job, and another takes its place."""
+        self.begin(jobs="jobs: {rollup_after: 1s}\n")
+        born, died = {}, collections.Counter()
+        while died.total() < KILLS:
+            while len(self.daemons) < 4:
+                step = draw_death(self.dice, STEPS, 4)
+                born[self.join(failpoint=step, consuming=False)] = (time.monotonic(), step.split(":")[0])
+            self.feed()
+            for daemon in list(self.daemons):
+                since, step = born[daemon]
+                if daemon.poll() is None and time.monotonic() - since > LIFE_S:
+                    step = "any moment"
+                    daemon.kill()
+                    daemon.wait(TIMEOUT_S)
+                if daemon.poll() is not None:
+                    self.assertEqual(-signal.SIGKILL, daemon.returncode, self.read(daemon.log_name).decode())
+                    self.daemons.remove(daemon)
+                    died[step] += 1
+        print(f"{died.total()} deaths: " + ", ".join(f"{count} {step}" for step, count in died.most_common()))
+        while self.daemons:
+            self.leave(self.daemons[0], signal.SIGKILL)
+        self.join()
+        self.check_fleet()
+        self.base.jobs.update_many({}, {"$unset": {"until": ""}})  # leases of the dead
+        self.tallyd("job", "run", "rollup", "--now", "-c", "tallyd.yaml")
+        for report in "site", "pages":
+            self.assertEqual(self.by_month(report, "day", "daily"), self.by_month(report, "month", "total"))
+            self.assertEqual(self.by_month(report, "day", "daily"), self.by_month(report, "year", "total", of_months=True))
+
+    def by_month(self, report, kind, member, of_months=False):
+        """{(month, path): [hits, bytes]} of the documents of a kind."""
+        found = collections.defaultdict(lambda: [0, 0])
+        for document in self.base[f"{report}.{kind}"].find():
+            date, path = document["metadata"]["date"], document["metadata"].get("path")
+            for column, counts in enumerate((document, document.get("bytes", {}))):
+                values = counts.get(member, {})
+                for month, value in values.items() if of_months else [(date.month, values or 0)]:
+                    found[date.year, int(month), path][column] += value
+        return dict(found)
 
     def test_one_asleep_beyond_its_session_goes_on_afterwards(self):
         for _ in range(2):
