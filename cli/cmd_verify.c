@@ -84,6 +84,7 @@ static bool find_file(struct verify *v, struct seen *k, const struct request *rq
     if (!source_open(&src, path, v->store, &options, e))
         return false;
     struct range range = src.range;
+    int64_t now_ms = clock_wall_ms(v->store->clock);
     bool is_known = src.is_known, is_plain = !src.is_empty && input_can_grow(src.in);
     *found = is_known || src.is_empty;
     source_close(&src);
@@ -95,13 +96,16 @@ static bool find_file(struct verify *v, struct seen *k, const struct request *rq
             rq->decode.text != NULL ? &rq->decode.steps : setup_decode(v->config, path, p->range.label);
         struct constants constants;
         setup_constants(v->config, path, p->range.label, &constants);
-        bool good = k->sources[i].is != SOURCE_NOT_GIVEN || verify_file(v, path, decode, &constants, p, e);
+        bool has_more = false, good = k->sources[i].is != SOURCE_NOT_GIVEN ||
+                                      verify_file(v, path, decode, &constants, p, &has_more, e);
         constants_fini(&constants);
         if (!good)
             return false;
         k->sources[i].is = SOURCE_WHOLE;
         if (is_plain)
-            uncounted_add_tail(&k->uncounted, path, range.to, clock_wall_ms(v->store->clock));
+            uncounted_add_tail(&k->uncounted, path, range.to, now_ms);
+        else if (has_more)
+            uncounted_add_packed(&k->uncounted, path, range.to, now_ms);
         return true;
     }
     return true;
@@ -206,8 +210,10 @@ static bool find_log(struct verify *v, struct seen *k, const struct request *rq,
     struct stat status;
     struct family family;
     int64_t oldest_ns = INT64_MAX;
-    bool found,
-        good = stat(path, &status) != 0 || !S_ISREG(status.st_mode) || find_file(v, k, rq, path, &found, e);
+    bool found = true,
+         good = stat(path, &status) != 0 || !S_ISREG(status.st_mode) || find_file(v, k, rq, path, &found, e);
+    if (!found)
+        uncounted_add_tail(&k->uncounted, path, 0, clock_wall_ms(v->store->clock));
     if (!good || !family_list(&family, path, source_path_olddir(rq->config, path), e))
         return false;
     bool *is_known = xcalloc(family.count + 1, sizeof *is_known);
@@ -270,10 +276,9 @@ static int verify_all(struct verify *v, const struct request *rq)
     k.sources = xcalloc(k.count, sizeof *k.sources);
     for (char **path = rq->paths; good && *path != NULL; path++) {
         bool found = true;
-        char shown[SHOW_BYTES];
         good = find_file(v, &k, rq, *path, &found, &e);
         if (!found)
-            fprintf(stderr, "tallyd verify: %s was never counted into this store\n", show(*path, shown));
+            uncounted_add(&k.uncounted, UNCOUNTED_FILE, *path, 0, -1);
     }
     good = good && (rq->paths[0] != NULL || find_configured(v, &k, rq, &e));
     if (good && setup_has_topics(v->config)) {

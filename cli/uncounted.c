@@ -33,15 +33,25 @@ static bool has_line(int fd, int64_t to)
     return has;
 }
 
+static bool is_old(const struct stat *status, int64_t now_ms)
+{
+    return S_ISREG(status->st_mode) && now_ms - status->st_mtim.tv_sec * INT64_C(1000) >= UNCOUNTED_AGE_MS;
+}
+
+void uncounted_add_packed(struct uncounted *u, const char *path, int64_t to, int64_t now_ms)
+{
+    struct stat status;
+    if (stat(path, &status) == 0 && is_old(&status, now_ms))
+        uncounted_add(u, UNCOUNTED_TAIL, path, to, -1);
+}
+
 void uncounted_add_tail(struct uncounted *u, const char *path, int64_t to, int64_t now_ms)
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return;
-    bool is_old = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-                  now_ms - status.st_mtim.tv_sec * INT64_C(1000) >= UNCOUNTED_AGE_MS;
-    if (is_old && status.st_size > to && has_line(fd, to))
+    if (fstat(fd, &status) == 0 && is_old(&status, now_ms) && status.st_size > to && has_line(fd, to))
         uncounted_add(u, UNCOUNTED_TAIL, path, to, status.st_size);
     close(fd);
 }
@@ -83,7 +93,8 @@ void uncounted_print(const struct uncounted *u, FILE *out)
     for (size_t i = 0; i < u->count; i++) {
         const struct uncounted_row *row = &u->rows[i];
         fprintf(out, "%-40s %15s %15s  %s\n", show(row->name, name), units_number(row->to, to),
-                row->size < 0 ? "gone" : units_number(row->size, size), why[row->kind]);
+                row->size < 0 ? row->kind == UNCOUNTED_LOST ? "gone" : "-" : units_number(row->size, size),
+                why[row->kind]);
     }
 }
 

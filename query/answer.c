@@ -179,6 +179,8 @@ void answer_notes(const struct answer *a, struct text *out)
     add_note(&note, &count, out);
     missed_note(&a->missed, slice_text(a->report->name), &note);
     add_note(&note, &count, out);
+    missed_note_others(&a->missed, &note);
+    add_note(&note, &count, out);
     text_puts(out, count > 0 ? "]" : "");
     text_fini(&note);
 }

@@ -68,11 +68,27 @@ static void meet(struct missed *missed, const struct backfill_plan *plan, const 
     missed->filled = most.from_ms < most.to_ms ? most : (struct backfill_times){0};
 }
 
+struct others {
+    const char *report;
+    int64_t events;
+};
+
+static bool see_entry(void *context, const char *source, const char *partition, const char *report,
+                      const char *entry, int64_t value)
+{
+    struct others *o = context;
+    if (source[0] == '\0' && partition[0] == '\0' && strcmp(report, o->report) == 0 &&
+        strcmp(entry, "other") == 0)
+        o->events = value;
+    return true;
+}
+
 static bool add_up(struct store *st, size_t report, struct missed *missed, struct err *e)
 {
     struct backfill_plan plan = {0};
-    *missed = (struct missed){0};
-    bool good = backfill_plan(&plan, st, report, NULL, e);
+    struct others others = {.report = st->reports[report].name};
+    bool good = backfill_plan(&plan, st, report, NULL, e) && store_books(st, see_entry, &others, e);
+    *missed = (struct missed){.others = others.events};
     const struct backfill_stretch *last = NULL;
     /* Elsewhere positions may be ahead of the books, and daemons with other reports may count beside. */
     missed->is_behind = good && plan.is_behind && st->reader->moment == NULL;
@@ -104,13 +120,13 @@ static bool can_end(struct store *st, size_t report, const struct missed *missed
     return true;
 }
 
-bool missed_find(struct store *st, size_t report, const struct backfill_times *of, enum missed_where where,
-                 struct missed_cache *cache, int64_t now_ms, struct missed *missed, struct err *e)
+bool missed_find(struct store *st, size_t report, const struct missed_answer *a, struct missed_cache *cache,
+                 int64_t now_ms, struct missed *missed, struct err *e)
 {
     const char *name = st->reports[report].name;
-    bool can = true;
+    bool can = a->where != MISSED_NOWHERE;
     *missed = (struct missed){0};
-    if (where == MISSED_NOWHERE)
+    if (!can && !a->is_of_some)
         return true;
     if (cache == NULL || !look_up(cache, name, now_ms, missed)) {
         if (!add_up(st, report, missed, e))
@@ -118,11 +134,23 @@ bool missed_find(struct store *st, size_t report, const struct backfill_times *o
         if (cache != NULL)
             keep(cache, name, now_ms, missed);
     }
-    if (where == MISSED_AT_END && !can_end(st, report, missed, of->to_ms, &can, e))
+    if (a->where == MISSED_AT_END && !can_end(st, report, missed, a->of.to_ms, &can, e))
         return false;
-    if (!can || (missed->filled.from_ms <= of->from_ms && of->to_ms <= missed->filled.to_ms))
+    const int64_t others = a->is_of_some ? missed->others : 0;
+    if (!can || (missed->filled.from_ms <= a->of.from_ms && a->of.to_ms <= missed->filled.to_ms))
         *missed = (struct missed){0};
+    missed->others = others;
     return true;
+}
+
+void missed_note_others(const struct missed *missed, struct text *out)
+{
+    char number[UNITS_NUMBER_BYTES];
+    if (missed->others > 0)
+        text_printf(out,
+                    "%s events of series beyond `series_max` are counted as " STORE_OTHER_KEY
+                    ": this answer may lack some of them",
+                    units_number(missed->others, number));
 }
 
 void missed_note(const struct missed *missed, struct slice report, struct text *out)

@@ -3,6 +3,8 @@
  * counts: its zeros may be no counts. An answer that only ends empty has it if the report counts no more, or
  * has later counts: otherwise there were no events. In PromQL that is the answer of a range. Called by
  * query_run() and prom_api.c.
+ * An answer of some series also has a note if events of further series went to (other): these may be among
+ * them.
  *
  * Unknown: whether lines were written that no daemon has read yet. The store does not know them; the daemon
  *          says how far it is behind (/metrics).
@@ -30,6 +32,7 @@ struct missed {
     int64_t offsets;              /* bytes of files, or records of topics */
     bool is_behind;               /* these include the newest: it counts no more. Only in an embedded store */
     struct backfill_times filled; /* all events of these times were counted nevertheless; 0: there are none */
+    int64_t others; /* events of series beyond series_max, if the answer is of some series only */
 };
 
 struct missed_cache {
@@ -44,9 +47,16 @@ struct missed_cache {
 void missed_cache_init(struct missed_cache *cache);
 void missed_cache_fini(struct missed_cache *cache);
 
-/* Find out of a report of the store, for an answer of the times `of` that is empty there. `cache` may be
- * NULL. */
-bool missed_find(struct store *st, size_t report, const struct backfill_times *of, enum missed_where where,
-                 struct missed_cache *cache, int64_t now_ms, struct missed *missed, struct err *e) MUST_CHECK;
+/* An answer: its times, where it is empty, and whether it is of some series only. */
+struct missed_answer {
+    struct backfill_times of;
+    enum missed_where where;
+    bool is_of_some;
+};
+/* Find out of a report of the store, for an answer. `cache` may be NULL. */
+bool missed_find(struct store *st, size_t report, const struct missed_answer *a, struct missed_cache *cache,
+                 int64_t now_ms, struct missed *missed, struct err *e) MUST_CHECK;
+/* Adds the note of series that went to (other), a sentence without its end; nothing if there are none. */
+void missed_note_others(const struct missed *missed, struct text *out);
 /* Adds the note, a sentence without its end; nothing if the report counted all. */
 void missed_note(const struct missed *missed, struct slice report, struct text *out);

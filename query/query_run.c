@@ -172,8 +172,8 @@ static bool find_missed(struct bound *b, struct query_stats *stats, struct err *
 {
     const struct query *q = b->query;
     const struct answer *a = &b->answer;
-    const struct backfill_times of = {a->from_ms, a->to_ms};
-    if (!missed_find(b->store, b->report, &of, find_hole(a), q->missed, q->now_ms, &stats->missed, e))
+    const struct missed_answer of = {{a->from_ms, a->to_ms}, find_hole(a), !stats->every_series};
+    if (!missed_find(b->store, b->report, &of, q->missed, q->now_ms, &stats->missed, e))
         return false;
     b->answer.missed = stats->missed;
     return true;
@@ -271,6 +271,10 @@ void query_note(const struct query *q, const struct query_stats *stats, struct t
         text_printf(out, "note: %s\n", note.ptr);
     text_clear(&note);
     missed_note(&stats->missed, q->report, &note);
+    if (note.len > 0)
+        text_printf(out, "note: %s\n", note.ptr);
+    text_clear(&note);
+    missed_note_others(&stats->missed, &note);
     if (note.len > 0)
         text_printf(out, "note: %s\n", note.ptr);
     text_fini(&note);

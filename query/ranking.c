@@ -185,9 +185,17 @@ static void write_share(const struct ranking *r, size_t row, const char *absent,
         text_printf(out, "%.*g", SHARE_DIGITS, (double)value / (double)whole);
 }
 
-/* Write a row's value, its share of the total, and its value before; each behind its `lead`. */
-static void write_figures(const struct ranking *r, size_t row, const char *const leads[3], const char *absent,
-                          struct text *out)
+/* Is the period before as long as this one? */
+static bool is_as_long(const struct ranking *r)
+{
+    const struct answer *a = &r->bound.answer;
+    return a->from_ms - r->before_ms == a->to_ms - a->from_ms;
+}
+
+/* Write a row's value, its share of the total, and its value before, unless `has_before` is false; each
+ * behind its `lead`. */
+static void write_figures(const struct ranking *r, size_t row, bool has_before, const char *const leads[3],
+                          const char *absent, struct text *out)
 {
     const struct answer *a = &r->bound.answer;
     int128 value = 0;
@@ -197,7 +205,7 @@ static void write_figures(const struct ranking *r, size_t row, const char *const
     text_puts(out, leads[1]);
     write_share(r, row, absent, out);
     text_puts(out, leads[2]);
-    is_there = top_value(&r->before, r->now.shown[row], &value);
+    is_there = has_before && top_value(&r->before, r->now.shown[row], &value);
     write_value(is_there, value, absent, out);
 }
 
@@ -232,7 +240,8 @@ static void write_csv(const struct ranking *r, struct text *out)
             (is_raw ? text_csv : text_csv_cell)(out, answer_dimension(a, row, d));
             text_putc(out, ',');
         }
-        write_figures(r, row, (const char *const[]){"", ",", ","}, "", out);
+        /* Nothing in CSV says how long the period before is. */
+        write_figures(r, row, is_as_long(r), (const char *const[]){"", ",", ","}, "", out);
         write_error(r, row, ",", out);
         text_putc(out, '\n');
     }
@@ -243,7 +252,8 @@ static void write_series(const struct ranking *r, size_t row, struct text *out)
     const struct answer *a = &r->bound.answer;
     text_puts(out, "{\"series\":");
     answer_series(a, row, out);
-    write_figures(r, row, (const char *const[]){",\"value\":", ",\"share\":", ",\"before\":"}, "null", out);
+    write_figures(r, row, true, (const char *const[]){",\"value\":", ",\"share\":", ",\"before\":"}, "null",
+                  out);
     write_error(r, row, ",\"error\":", out);
     text_putc(out, '}');
 }

@@ -210,8 +210,15 @@ static void recount_block(struct verify_part *b, struct chain *chain, const stru
     }
 }
 
+/* Are there lines behind what was counted? If its rest cannot be read, nothing says that it has lines. */
+static bool has_more(struct reader *rd, struct block *block, int64_t to)
+{
+    struct err ignored;
+    return reader_offset(rd) > to || reader_next(rd, block, -1, &ignored) == READER_BLOCK;
+}
+
 static bool recount_file(struct verify_part *b, const char *path, const struct decode *decode,
-                         const struct constants *constants, struct err *e)
+                         const struct constants *constants, bool *more, struct err *e)
 {
     size_t line_max = (size_t)b->v->config->limits.line_max;
     struct input *in = input_open(path, e);
@@ -227,6 +234,7 @@ static bool recount_file(struct verify_part *b, const char *path, const struct d
     block_init(&block, line_max);
     while (reader_offset(rd) < b->range->to && (result = reader_next(rd, &block, -1, e)) == READER_BLOCK)
         recount_block(b, chain, &block);
+    *more = result == READER_BLOCK && has_more(rd, &block, b->range->to);
     block_fini(&block);
     chain_free(chain);
     reader_free(rd);
@@ -331,12 +339,13 @@ bool verify_gone(struct verify *v, const struct position *position, int64_t *mis
 }
 
 bool verify_file(struct verify *v, const char *path, const struct decode *decode,
-                 const struct constants *constants, const struct position *position, struct err *e)
+                 const struct constants *constants, const struct position *position, bool *more,
+                 struct err *e)
 {
     struct verify_part b;
     if (!verify_begin(&b, v, position, e))
         return false;
-    bool good = recount_file(&b, path, decode, constants, e);
+    bool good = recount_file(&b, path, decode, constants, more, e);
     (void)verify_end(&b, good ? VERIFY_WHOLE : VERIFY_NOTHING);
     return good;
 }

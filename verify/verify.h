@@ -82,9 +82,9 @@ struct verify_part {
 void verify_init(struct verify *v, const struct config *config, struct store *store, FILE *out);
 void verify_fini(struct verify *v);
 /* Recount the part of the file at `path` that the store has counted as `position`, and compare its books.
- * `constants`: fields of its events; NULL: none. */
+ * `constants`: fields of its events; NULL: none. *more: it has lines behind that. */
 bool verify_file(struct verify *v, const char *path, const struct decode *decode,
-                 const struct constants *constants, const struct position *position,
+                 const struct constants *constants, const struct position *position, bool *more,
                  struct err *e) MUST_CHECK;
 
 /* Recount any partition, record by record; several may be under way at once. `position` is borrowed until

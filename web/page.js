@@ -332,6 +332,8 @@ async function askHeatmap() {
   drawHeatmap(histograms, starts, range(), nowMs());
 }
 
+const lengthOf = (from, to) => Date.parse(to) - Date.parse(from);
+
 // Asks for the series of this view. If the view is one series, it asks for all of the report, or of another report if
 // this one has no dimensions.
 async function askTop() {
@@ -342,10 +344,11 @@ async function askTop() {
   const isOne = view.filters.filter(([, , word]) => word !== "where").length === report.dimensions.length;
   const filters = report === view.report && !isOne ? view.filters : [];
   const measure = report.measures.includes(view.measure) ? view.measure : report.measures[0];
-  const { series, before } = await rank(report, measure, filters);
+  const { series, from, to, before } = await rank(report, measure, filters);
   const comparable = before !== null && before.total > 0 && await countedBefore(report, before.from);
   if (asked !== address({})) return;
-  drawTop(report, measure, series, comparable, address);
+  const longer = comparable && addsUp(report, measure) ? lengthOf(before.from, before.to) / lengthOf(from, to) : 1;
+  drawTop(report, measure, series, comparable, longer, address);
 }
 
 const countedSince = new Map(); // report -> the earliest time, as the API has it, before which it counted something

@@ -143,9 +143,8 @@ static bool note_missed(struct call *c, const struct eval_question *q, const str
     for (size_t r = 0; q->step_ms > 0 && good && r < c->store->report_count; r++) {
         struct missed missed;
         struct text note = {0};
-        const struct backfill_times of = {q->from_ms, q->to_ms};
-        good = missed_find(c->store, r, &of, a->holes[r], &c->api->missed, clock_wall_ms(c->api->clock),
-                           &missed, e);
+        const struct missed_answer of = {{q->from_ms, q->to_ms}, a->holes[r], false};
+        good = missed_find(c->store, r, &of, &c->api->missed, clock_wall_ms(c->api->clock), &missed, e);
         if (good && missed.sources > 0) {
             missed_note(&missed, slice_text(c->store->reports[r].name), &note);
             text_putc(&c->notes, ',');

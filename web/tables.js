@@ -44,12 +44,17 @@ export function drawClasses(report, measure, classes) {
   }
 }
 
-// The change from the period before.
-function trendText(entry) {
+// The change from the period before, of which only the part counts that is as long as this one.
+function trendText(entry, longer) {
   if (!entry.before) return "new";
-  const change = (100 * (entry.value - entry.before)) / Math.abs(entry.before);
+  const before = entry.before / longer;
+  const change = (100 * (entry.value - before)) / Math.abs(before);
   if (Math.abs(change) < 0.5) return "=";
   return `${change > 0 ? "+" : "−"}${Math.abs(change) >= 1000 ? "999+" : Math.abs(change).toFixed(0)} %`;
+}
+
+function beforeText(entry, longer) {
+  return `before: ${valueText(entry.before)}${longer > 1 ? `, in a period that is ${longer.toFixed(2)} times as long` : ""}`;
 }
 
 function addSeries(row, report, entry, most, address) {
@@ -63,8 +68,9 @@ function addSeries(row, report, entry, most, address) {
 }
 
 // `series`: [{series: {path: "/x"}, value, share, before}, …], the largest first; `before` in it is null if the series
-// had no value then. `comparable`: the period before was counted as a whole. `address`: gives the address of a changed view.
-export function drawTop(report, measure, series, comparable, address) {
+// had no value then. `comparable`: the period before was counted as a whole. `longer`: so many times it is as
+// long as this one, if values add up over time; else 1. `address`: gives the address of a changed view.
+export function drawTop(report, measure, series, comparable, longer, address) {
   const head = el("top").tHead, body = el("top").tBodies[0];
   const most = series.length > 0 && series[0].value > 0 ? series[0].value : Infinity;
   const focused = document.activeElement?.closest("#top") ? document.activeElement.getAttribute("href") : null;
@@ -81,7 +87,7 @@ export function drawTop(report, measure, series, comparable, address) {
     addSeries(row, report, entry, most, address);
     add(row, "td", valueText(entry.value), "number");
     add(row, "td", Number.isFinite(entry.share) ? percentText(entry.share) : "–", "number small");
-    if (comparable) add(row, "td", trendText(entry), "number small").title = `before: ${valueText(entry.before)}`;
+    if (comparable) add(row, "td", trendText(entry, longer), "number small").title = beforeText(entry, longer);
     for (const link of row.querySelectorAll("a")) if (link.getAttribute("href") === focused) link.focus();
   }
   show(el("top-report"), report.name);

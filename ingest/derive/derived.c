@@ -293,10 +293,12 @@ static inline void group_put(struct derived *dv, struct group *g, struct event *
 static void times_find(struct times *t, const struct zone *z, int64_t at_ms)
 {
     const struct zone_stretch *s = zone_stretch_at(z, at_ms);
-    int64_t local_ms = at_ms + s->offset_ms, hour_ms = at_ms - local_ms % HOUR_MS;
+    /* Early in 1970 the local time is before it. */
+    int64_t local_ms = at_ms + s->offset_ms, local_hour_ms = span_floor(SPAN_HOUR, local_ms);
+    int64_t hour_ms = at_ms - (local_ms - local_hour_ms);
     t->from_ms = s->from_ms > hour_ms ? s->from_ms : hour_ms;
     t->to_ms = s->to_ms < hour_ms + HOUR_MS ? s->to_ms : hour_ms + HOUR_MS;
-    t->hour = (int)(local_ms / HOUR_MS % 24);
+    t->hour = (int)((local_hour_ms - span_floor(SPAN_DAY, local_ms)) / HOUR_MS);
     t->day = (enum weekday)((local_ms - civil_week_floor(WEEKDAY_MONDAY, local_ms)) / DAY_MS);
 }
 

@@ -211,6 +211,15 @@ bool dict_write_new(struct sqlite_store *st, size_t report, struct err *e)
     return good;
 }
 
+/* Other stores hold what others may have written: a copy may bring such a key. */
+static bool check_key(struct sqlite_store *st, size_t report, struct slice key, struct err *e)
+{
+    return key.len == 0 ||
+           (memchr(key.ptr, '\n', key.len) == NULL && memchr(key.ptr, '\0', key.len) == NULL) ||
+           err_set(e, EX_DATAERR, "a series of report %s has a line feed or a NUL in its name",
+                   st->reports[report].name);
+}
+
 /* Set *number to the number of a key: cached, from the file, new, or `other` if the report is full. */
 static bool resolve(void *context, size_t report, struct slice key, uint32_t *number, struct err *e)
 {
@@ -226,6 +235,8 @@ static bool resolve(void *context, size_t report, struct slice key, uint32_t *nu
         *number = STORE_SERIES_OTHER;
         return true;
     }
+    if (!found && !check_key(st, report, key, e))
+        return false;
     if (!found)
         *number = add_new(t, hash, key);
     dict_put(&t->dict, hash, key, *number);

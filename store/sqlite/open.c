@@ -290,7 +290,7 @@ static bool prepare_writer(struct sqlite_store *st, struct err *e)
 /* Count the report's series by the last row of its dictionary. */
 static bool count_series(struct sqlite_store *st, struct sqlite_report *t, struct err *e)
 {
-    char sql[128];
+    char sql[192];
     int64_t block, lines;
     long long n = (long long)t->id;
     snprintf(sql, sizeof sql, "SELECT max(block) FROM series_%lld", n);
@@ -300,8 +300,10 @@ static bool count_series(struct sqlite_store *st, struct sqlite_report *t, struc
     if (block < 0)
         return true;
     snprintf(sql, sizeof sql,
-             "SELECT length(keys) - length(replace(keys, char(10), '')) FROM series_%lld WHERE block = %lld",
-             n, (long long)block);
+             "SELECT length(CAST(keys AS BLOB)) - length(CAST(replace(keys, char(10), '') AS BLOB)) FROM "
+             "series_%lld "
+             "WHERE block = %lld",
+             n, (long long)block); /* of bytes: length() of a text ends at a NUL */
     if (!sqlite_read_int(st, &lines, e, sql))
         return false;
     if (block >= SERIES_MAX / BODY_SERIES || lines < 1 || lines > BODY_SERIES)

@@ -7,6 +7,7 @@ import collections
 import glob
 import gzip
 import itertools
+import json
 import lzma
 import os
 import shutil
@@ -104,6 +105,19 @@ class Counts(Case):
         self.assertEqual((len(ODD_LINES), len(ODD_LINES) - len(reasons)), self.booked())
 
     @unittest.skipUnless(os.path.exists(REAL_LOG), "the real log is not beside the project")
+    def test_an_answer_of_some_series_says_what_it_may_lack(self):
+        self.write("few.yaml", b"reports: {pages: {by: [path], series_max: 2}}\n")
+        self.write("a.log", b"".join(b'1.2.3.4 - - [05/Jan/2026:12:00:00 +0000] "GET /%c HTTP/1.1" 200 1\n' % page for page in b"aabcc"))
+        self.tallyd("import", "-c", "few.yaml", "a.log")
+        day = "--from", "2026-01-05", "--to", "2026-01-06"
+        lacks = "2 events of series beyond `series_max` are counted as (other): this answer may lack some of them"
+        for some in ("--filter", "path=/c"), ("--where", "path!=/b"):
+            self.tallyd("query", "pages", *some, *day)
+            self.assertIn(lacks, self.err)
+            self.assertIn(lacks, json.loads(self.tallyd("query", "pages", *some, *day, "--format", "json"))["notes"])
+        self.tallyd("query", "pages", "--top", "9", *day)
+        self.assertNotIn("lack", self.err)
+
     def test_real_log_has_its_known_totals(self):
         self.tallyd("import", REAL_LOG)
         rows = self.query("site", "--step", "day", span=REAL_SPAN)

@@ -5,11 +5,12 @@ not given is named. Also if reports are full, resolutions have expired and numbe
 The seed is printed; TALLYD_SEED repeats a run.
 """
 
+import gzip
 import json
 import os
 import unittest
 
-from harness import DaemonCase, dice, traffic
+from harness import DaemonCase, dice, dying_at, traffic
 from test_audit import GAUGES, Audit
 from test_expire import KEEP, Expiring, config
 
@@ -64,6 +65,27 @@ class Logs(FilesCase, DaemonCase):
         said = self.judge(NOT_COUNTED)
         self.assertRegex(said, r"(?m)/access\.log\.1 +[0-9,]+ +[0-9,]+  lines behind are not counted$")
         self.assertRegex(said, r"(?m)/access\.log\.0 +0 +[0-9,]+  never counted$")
+
+    def test_what_was_never_counted_is_listed(self):
+        self.follow("access.log", 100, 1)
+        self.write("tallyd.yaml", self.read("tallyd.yaml").replace(b"access.log", b"'*.log'"))
+        self.write("other.log", traffic(30, seed=4))
+        self.judge(0)  # a daemon may be about to count it
+        self.age("other.log", 3600)
+        self.assertRegex(self.judge(NOT_COUNTED), r"(?m)/other\.log +0 +[0-9,]+  lines behind are not counted$")
+        self.assertRegex(self.judge(NOT_COUNTED, "access.log", "other.log"), r"(?m)/other\.log +0 +-  never counted$")
+
+    def test_a_packed_file_that_is_counted_in_part_is_listed(self):
+        with gzip.open(self.path("access.log.gz"), "wb") as log:
+            log.write(traffic(5000))
+        self.write("tallyd.yaml", self.read("tallyd.yaml").replace(b"{flush: 100ms}", b"{batch_size: 64KiB}"))
+        importing = "import", "-c", "tallyd.yaml", "access.log.gz"
+        self.tallyd(*importing, env=dying_at("store.after_commit:2"), status=-9)
+        self.age("access.log.gz", 3600)
+        said = self.judge(NOT_COUNTED, "access.log.gz")
+        self.assertRegex(said, r"(?m)/access\.log\.gz +[1-9][0-9,]+ +-  lines behind are not counted$")
+        self.tallyd(*importing)
+        self.judge(0, "access.log.gz")
 
     def test_a_loss_is_listed(self):
         self.follow("access.log", 100, 1)

@@ -82,6 +82,21 @@ static void test_derived_hours_and_days_of_a_zone(void **state)
     derive_fini(&d);
 }
 
+static void test_derived_hours_before_1970_of_a_zone(void **state)
+{
+    (void)state;
+    struct derive d = {.timezone = xstrdup("America/New_York")};
+    ask(&d, "hour_of_day day_of_week");
+    static const struct decoded_case cases[] = {
+        {"1970-01-01T00:00:00Z", "0 hour_of_day=19#19000000 day_of_week=wednesday"},
+        {"1970-01-01T00:30:00.001Z", "1800001 hour_of_day=19#19000000 day_of_week=wednesday"},
+        {"1970-01-01T04:59:59Z", "17999000 hour_of_day=23#23000000 day_of_week=wednesday"},
+        {"1970-01-01T05:00:00Z", "18000000 hour_of_day=00#0 day_of_week=thursday"},
+    };
+    check(&d, "csv:time", cases, COUNT_OF(cases));
+    derive_fini(&d);
+}
+
 static void test_derived_parameters_of_the_query(void **state)
 {
     (void)state;
@@ -276,6 +291,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_derived_network_of_addresses),
         cmocka_unit_test(test_derived_hours_and_days_of_a_zone),
+        cmocka_unit_test(test_derived_hours_before_1970_of_a_zone),
         cmocka_unit_test(test_derived_parameters_of_the_query),
         cmocka_unit_test(test_derived_routes_of_paths),
         cmocka_unit_test(test_derived_wrong_rules_are_refused),

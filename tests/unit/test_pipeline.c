@@ -169,12 +169,13 @@ static void check_counts(struct stage *s)
     struct position p = {0};
     struct verify v;
     struct err e;
+    bool more;
     c->limits.line_max = LINE_MAX_BYTES;
     c->limits.future_max_ms = DAY_MS;
     c->limits.dimension_bytes_max = 64;
     verify_init(&v, c, s->mem, stdout);
     assert_true(store_positions(s->mem, take_position, &p, &e));
-    assert_true(verify_file(&v, s->path, fixture_decode(), NULL, &p, &e));
+    assert_true(verify_file(&v, s->path, fixture_decode(), NULL, &p, &more, &e));
     assert_true(verify_buckets(&v, &e));
     assert_true(v.compared > 0);
     assert_int_equal(v.differences, 0);

@@ -143,6 +143,7 @@ static void verify_as(struct desk *k, const char *path)
     struct err e;
     struct verify v;
     struct position p = {0};
+    bool more;
     free(k->said);
     FILE *out = open_memstream(&k->said, &k->said_len);
     struct store *st = store_open(k->url, STORE_READ, NULL, 0, &e);
@@ -150,7 +151,7 @@ static void verify_as(struct desk *k, const char *path)
     move_watermarks(st);
     verify_init(&v, k->config, st, out);
     assert_true(store_positions(st, take_position, &p, &e));
-    if (!verify_file(&v, path, fixture_decode(), NULL, &p, &e))
+    if (!verify_file(&v, path, fixture_decode(), NULL, &p, &more, &e))
         fail_msg("%s", e.text);
     for (size_t i = 0; i < st->report_count && k->gone > 0; i++)
         v.missing[i] = (struct verify_missing){.events = k->gone, .late = k->gone};

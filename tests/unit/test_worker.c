@@ -179,10 +179,11 @@ static void test_worker_counts_what_the_judge_counts(void **state)
     assert_true(pipeline_run(p, src.reader, &src.range, &e));
     struct books books = pipeline_progress(p)->books;
     assert_true(books.entries[BOOK_PARSED] > 5000 && books_rejected(&books) > 500);
+    bool more;
     verify_init(&v, c, st, stdout);
     assert_true(store_positions(st, take_position, &position, &e));
     assert_true(position.range.to == (int64_t)lines.len);
-    assert_true(verify_file(&v, path, options.decode, NULL, &position, &e) && verify_buckets(&v, &e));
+    assert_true(verify_file(&v, path, options.decode, NULL, &position, &more, &e) && verify_buckets(&v, &e));
     assert_int_equal(v.differences, 0);
     assert_int_equal(v.events, books.entries[BOOK_CONSUMED]);
     assert_true(v.compared > 500);
