@@ -38,11 +38,11 @@ const struct mongo_dump_entry *mongo_dump_find(const struct mongo_dump *d, const
     return NULL;
 }
 
+/* The path of a file of a collection, DIR/DATABASE/COLLECTION and `end`. */
 static bool join(char path[BACKUP_PATH_BYTES], const struct mongo_dump *d, const struct mongo_place *place,
                  const char *end, struct err *e)
 {
-    int n = snprintf(path, BACKUP_PATH_BYTES, "%s/%s%s%s%s", d->dir, place->database,
-                     place->collection[0] != '\0' ? "/" : "", place->collection, end);
+    int n = snprintf(path, BACKUP_PATH_BYTES, "%s/%s/%s%s", d->dir, place->database, place->collection, end);
     bool fits = n > 0 && n < BACKUP_PATH_BYTES && strchr(place->collection, '/') == NULL;
     return fits ||
            err_set(e, EX_CANTCREAT, "no file can have the name %.200s: it is too long, or has a /", path);
@@ -78,15 +78,14 @@ bool mongo_dump_make_directory(const char *dir, struct err *e)
 bool mongo_dump_create(struct mongo_dump *d, const struct mongo_place *place, struct mongo_dump_file *f,
                        struct err *e)
 {
-    struct mongo_place parent = {.collection = ""};
-    memcpy(parent.database, place->database, sizeof parent.database);
     *f = (struct mongo_dump_file){.entry.place = *place};
-    if (!join(f->path, d, &parent, "", e))
-        return false;
-    if (mkdir(f->path, 0750) != 0 && errno != EEXIST)
-        return fail_file("create", f->path, e);
     if (!join(f->path, d, place, ".bson", e))
         return false;
+    char *name = strrchr(f->path, '/');
+    *name = '\0';
+    if (mkdir(f->path, 0750) != 0 && errno != EEXIST)
+        return fail_file("create", f->path, e);
+    *name = '/';
     f->file = fopen(f->path, "wbe");
     if (f->file == NULL)
         return fail_file("create", f->path, e);
@@ -158,11 +157,11 @@ static bool sync_directories(const struct mongo_dump *d, struct err *e)
 {
     bool good = true;
     for (size_t i = 0; good && i < d->count; i++) {
+        const char *database = d->list[i].place.database;
         char path[BACKUP_PATH_BYTES];
-        struct mongo_place parent = {.collection = ""};
-        memcpy(parent.database, d->list[i].place.database, sizeof parent.database);
-        bool is_first = i == 0 || strcmp(d->list[i - 1].place.database, parent.database) != 0;
-        good = !is_first || (join(path, d, &parent, "", e) && backup_sync(path, e));
+        bool is_first = i == 0 || strcmp(d->list[i - 1].place.database, database) != 0;
+        snprintf(path, sizeof path, "%s/%s", d->dir, database); /* it fits: a file in it was made */
+        good = !is_first || backup_sync(path, e);
     }
     return good && backup_sync(d->dir, e);
 }

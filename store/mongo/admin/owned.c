@@ -62,9 +62,8 @@ static bool is_of_report(const struct owning *o, const char *name)
 {
     const char *kind = strrchr(name, '.');
     bool is_kind = kind != NULL && (strcmp(kind, ".series") == 0 || strcmp(kind, "." MONGO_TOP) == 0);
-    for (int s = 0; kind != NULL && !is_kind && s < SPAN_COUNT; s++)
+    for (int s = 0; kind != NULL && !is_kind && s < SPAN_END; s++)
         is_kind = strcmp(kind + 1, span_name((enum span)s)) == 0;
-    is_kind |= kind != NULL && (strcmp(kind, ".year") == 0 || strcmp(kind, ".week") == 0);
     return is_kind && is_report(o, name, (size_t)(kind - name));
 }
 

@@ -6,7 +6,6 @@
 #include "store/mongo/catalog/catalog.h"
 #include "store/mongo/raw/place.h"
 #include "store/mongo/wire/command.h"
-#include "store/mongo/wire/index.h"
 
 static bool has_host_time(const struct mongo_collection *c)
 {
@@ -74,12 +73,6 @@ static const char *shard_index(const struct mongo_collection *c)
 }
 
 enum shard_state { SHARD_MISSING, SHARD_IS_THERE, SHARD_DIFFERS };
-
-static void name_namespace(const struct mongo_admin_run *r, const struct mongo_collection *c,
-                           struct text *name)
-{
-    text_printf(name, "%s.%s", mongo_client_database(r->m->client), c->name);
-}
 
 struct found_shard {
     const bson_t *key;
@@ -163,7 +156,7 @@ bool mongo_admin_shard(struct mongo_admin_run *r, const struct mongo_collection 
     const char *why;
     bson_t key;
     bool good = true;
-    name_namespace(r, c, &name);
+    text_printf(&name, "%s.%s", mongo_client_database(r->m->client), c->name);
     if (!shard_key(r->m, c, &key, &why)) {
         text_printf(r->out, "%s%s: %s\n", r->task->apply ? "" : "\n// ", c->name, why);
     } else {

@@ -57,10 +57,7 @@ static bool make_validator(struct mongo_admin_run *r, const struct mongo_collect
 bool mongo_admin_validate(struct mongo_admin_run *r, const struct mongo_collection *c, struct err *e)
 {
     enum store_validation v = r->validation;
-    bson_t validator;
-    bool has_one = mongo_schema(r->m, c, true, &validator);
-    bson_destroy(&validator);
-    if (!has_one)
+    if (!mongo_has_schema(c))
         return true;
     if (r->is_there && !mongo_options_of(r->m, c->name, r->has_options, &r->options, e))
         return false;

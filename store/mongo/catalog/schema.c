@@ -216,13 +216,6 @@ static void add_books(const struct schema *s, bson_t *to)
     bson_append_document_end(to, &reports);
 }
 
-/* The total of a measure in a ranking: a number, or a bucket of a sketch. */
-static void add_total(bson_t *to)
-{
-    BCON_APPEND(to, "total", "{", "bsonType", "[", BCON_UTF8("long"), BCON_UTF8("decimal"),
-                BCON_UTF8("object"), "]", "}");
-}
-
 /* Only the type of lists is checked here: readers check their entries, and the lists of a sketch. */
 static void add_top(const struct schema *s, bson_t *to)
 {
@@ -246,7 +239,8 @@ static void add_top(const struct schema *s, bson_t *to)
     begin_map(to, "measures", &of);
     if (s->whole) {
         begin_object(&of, "additionalProperties", &list, &members);
-        add_total(&members);
+        BCON_APPEND(&members, "total", "{", "bsonType", "[", BCON_UTF8("long"), BCON_UTF8("decimal"),
+                    BCON_UTF8("object"), "]", "}"); /* a number, or a bucket of a sketch */
         add_type(&members, "series", "long");
         add_type(&members, "top", "array");
         end_object(&of, &list, &members);
@@ -277,14 +271,19 @@ static void add_required(const struct schema *s, bson_t *to)
     bson_append_array_end(to, &required);
 }
 
+bool mongo_has_schema(const struct mongo_collection *c)
+{
+    return c->holds == HOLDS_DOCUMENTS || c->holds == HOLDS_SERIES || c->holds == HOLDS_BOOKS ||
+           c->holds == HOLDS_TOP;
+}
+
 bool mongo_schema(const struct mongo_store *m, const struct mongo_collection *c, bool whole,
                   bson_t *validator)
 {
     const struct schema s = {m, c, whole};
     bson_t schema, members;
     bson_init(validator);
-    if (c->holds != HOLDS_DOCUMENTS && c->holds != HOLDS_SERIES && c->holds != HOLDS_BOOKS &&
-        c->holds != HOLDS_TOP)
+    if (!mongo_has_schema(c))
         return false;
     BSON_APPEND_DOCUMENT_BEGIN(validator, "$jsonSchema", &schema);
     BSON_APPEND_UTF8(&schema, "description", MARK);

@@ -3,6 +3,7 @@
 
 #include "store/mongo/catalog/catalog.h"
 
+bool mongo_has_schema(const struct mongo_collection *c);
 /* Initialises `validator` in any case: { $jsonSchema: … }; false: there is none. `whole`: cover members
  * without fixed names, too. */
 bool mongo_schema(const struct mongo_store *m, const struct mongo_collection *c, bool whole,

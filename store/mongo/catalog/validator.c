@@ -188,10 +188,7 @@ static bool go_on_without(struct setting *s, const struct mongo_collection *c, c
 static bool set(void *context, const struct mongo_collection *c, struct err *e)
 {
     struct setting *s = context;
-    bson_t validator;
-    bool has_one = mongo_schema(s->m, c, true, &validator);
-    bson_destroy(&validator);
-    if (!has_one)
+    if (!mongo_has_schema(c))
         return true;
     if (!mongo_options_of(s->m, c->name, s->is_whole, &s->options, e))
         return go_on_without(s, c, e);

@@ -18,11 +18,6 @@ static int compare_leaves(const void *a, const void *b)
     return strverscmp(((const struct mongo_leaf *)a)->path, ((const struct mongo_leaf *)b)->path);
 }
 
-void mongo_leaves_sort(struct mongo_leaves *l)
-{
-    qsort(l->list, l->count, sizeof *l->list, compare_leaves);
-}
-
 static void append_leaf(bson_t *to, const char *name, size_t name_len, const struct mongo_leaf *leaf)
 {
     bson_iter_t it;
@@ -50,8 +45,9 @@ static void nest(bson_t *to, const struct mongo_leaf *leaves, size_t count, size
     }
 }
 
-void mongo_leaves_nest(const struct mongo_leaves *l, bson_t *to)
+void mongo_leaves_nest(struct mongo_leaves *l, bson_t *to)
 {
+    qsort(l->list, l->count, sizeof *l->list, compare_leaves);
     nest(to, l->list, l->count, 0);
 }
 

@@ -23,10 +23,8 @@ struct mongo_leaves {
 
 /* Adds a member of the document `data`, which is borrowed. */
 void mongo_leaves_add(struct mongo_leaves *l, const uint8_t *data, uint32_t len, const bson_iter_t *member);
-/* Sorts by paths, numbers in them by their value. */
-void mongo_leaves_sort(struct mongo_leaves *l);
-/* Appends them. */
-void mongo_leaves_nest(const struct mongo_leaves *l, bson_t *to);
+/* Sorts by paths, numbers in them by their value, and appends them. */
+void mongo_leaves_nest(struct mongo_leaves *l, bson_t *to);
 void mongo_leaves_fini(struct mongo_leaves *l);
 
 /* Appends the member `name`, which may have dots. `flat` has it, or has its members: "NAME.…". */

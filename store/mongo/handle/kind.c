@@ -64,7 +64,8 @@ int64_t mongo_span_floor(enum span span, enum weekday first, int64_t ms)
 const struct mongo_kind *mongo_kinds(const struct report *r, size_t *count)
 {
     const struct layout *l = &layouts[r->layout];
-    *count = l->count;
+    if (count != NULL)
+        *count = l->count;
     return l->kinds;
 }
 

@@ -48,7 +48,7 @@ struct mongo_kind {
 #define MONGO_KINDS_MAX        4
 #define MONGO_SKETCH_KINDS_MAX 5
 /* The kinds that batches write, from the shortest to the longest. If several kinds hold a time bucket, read
- * the last one: it needs the fewest documents. */
+ * the last one: it needs the fewest documents. `count` may be NULL. */
 const struct mongo_kind *mongo_kinds(const struct report *r, size_t *count);
 /* The kind from which buckets of `resolution` are read: the last of mongo_kinds() that holds them. */
 const struct mongo_kind *mongo_kind_for(const struct report *r, enum span resolution);

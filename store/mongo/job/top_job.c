@@ -15,16 +15,14 @@
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/scan.h"
 #include "store/mongo/doc/top.h"
-#include "store/mongo/doc/version_stamps.h"
+#include "store/mongo/doc/walk.h"
 #include "store/mongo/doc/watermarks.h"
 #include "store/mongo/job/lease.h"
-#include "store/mongo/job/top_again.h"
 #include "store/mongo/job/top_period.h"
 #include "store/mongo/job/waits.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define LISTS_MAX    96
@@ -81,9 +79,8 @@ static bool read_waiting(struct mongo_store *m, size_t report, struct mongo_wait
     char collection[MONGO_NAME_BYTES];
     bson_t *options =
         BCON_NEW("projection", "{", "metadata", BCON_BOOL(true), "written", BCON_BOOL(true), "}");
-    mongo_collection(m, report, MONGO_TOP, collection);
-    return mongo_look(m->client, collection, BCON_NEW("waiting", BCON_BOOL(true)), options, see_waiting,
-                      waits, e);
+    return mongo_look(m->client, mongo_collection(m, report, MONGO_TOP, collection),
+                      BCON_NEW("waiting", BCON_BOOL(true)), options, see_waiting, waits, e);
 }
 
 static struct mongo_waits *waits_of(const struct ranking *r)
@@ -274,6 +271,77 @@ static bool rank_due(struct ranking *r, const struct mongo_waits *due)
     return all_good;
 }
 
+/* ---- periods that are ranked again */
+
+/* Adds an update that raises the stamp of a ranking as a batch does, except for `applied`. */
+static void add_mark(bson_t *updates, uint32_t n, enum span span, int64_t start_ms, int64_t now_ms)
+{
+    char id[MONGO_TOP_ID_BYTES], room[MONGO_KEY_BYTES];
+    BCON_APPEND(updates, mongo_array_key(n, room), "{", "q", "{", "_id",
+                BCON_UTF8(mongo_top_id(span, start_ms, id)), "metadata.date", BCON_DATE_TIME(start_ms), "}",
+                "u", "{", "$inc", "{", "written", BCON_INT64(1), "}", "$set", "{", "waiting", BCON_BOOL(true),
+                "modified", BCON_DATE_TIME(now_ms), "v", BCON_INT32(MONGO_SCHEMA), "}", "$setOnInsert", "{",
+                "applied", "{", "}", "}", "}", "upsert", BCON_BOOL(true), "}");
+}
+
+struct again {
+    struct mongo_store *m;
+    size_t report;
+    int64_t from_ms, to_ms;
+    struct watermarks gone;
+};
+
+/* Raises the stamps of the month's periods that are within the range and not expired: 776 at most. A batch
+ * that makes one of the documents meanwhile has stamped it. */
+static bool mark_month(void *context, int64_t month_ms, struct err *e)
+{
+    const struct again *a = context;
+    char name[MONGO_NAME_BYTES];
+    const char *collection = mongo_collection(a->m, a->report, MONGO_TOP, name);
+    int64_t from_ms = month_ms > a->from_ms ? month_ms : a->from_ms, end_ms = span_next(SPAN_MONTH, month_ms);
+    bson_t updates = BSON_INITIALIZER;
+    uint32_t count = 0;
+    int64_t written;
+    for (size_t s = 0; s < MONGO_TOP_SPANS; s++) {
+        enum span span = mongo_top_spans[s];
+        int64_t gone_ms = a->gone.before_ms[span];
+        int64_t at_ms = span_floor(span, from_ms > gone_ms ? from_ms : gone_ms);
+        for (; at_ms < end_ms && at_ms < a->to_ms; at_ms = span_next(span, at_ms))
+            add_mark(&updates, count++, span, at_ms, clock_wall_ms(a->m->store.clock));
+    }
+    bool good = count == 0 || mongo_upsert_all(a->m->client, collection, &updates, &written, e);
+    bson_destroy(&updates);
+    return good;
+}
+
+/* Raises the stamps of existing rankings: all documents that a ranking was made of may have been deleted. */
+static bool mark_kept(const struct again *a, enum span span, struct err *e)
+{
+    char name[MONGO_NAME_BYTES], from[MONGO_TOP_ID_BYTES], to[MONGO_TOP_ID_BYTES];
+    const char *collection = mongo_collection(a->m, a->report, MONGO_TOP, name);
+    int64_t gone_ms = a->gone.before_ms[span];
+    mongo_top_id(span, a->from_ms > gone_ms ? a->from_ms : gone_ms, from);
+    mongo_top_id(span, a->to_ms - 1, to);
+    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lte", BCON_UTF8(to), "}", "ranked", "{",
+                              "$exists", BCON_BOOL(true), "}");
+    bson_t *update =
+        BCON_NEW("$inc", "{", "written", BCON_INT64(1), "}", "$set", "{", "waiting", BCON_BOOL(true), "}");
+    return mongo_change_all(a->m->client, collection, filter, update, NULL, e);
+}
+
+/* Has the periods of [from_ms, to_ms) ranked again that have documents or rankings, also those without a
+ * stamp: for counts from a version that does not stamp, or changed by hand. Future and expired periods are
+ * left out. */
+static bool mark_again(struct mongo_store *m, size_t report, int64_t from_ms, int64_t to_ms, struct err *e)
+{
+    int64_t end_ms = clock_wall_ms(m->store.clock) + 1;
+    struct again a = {.m = m, .report = report, .from_ms = from_ms, .to_ms = to_ms < end_ms ? to_ms : end_ms};
+    bool good = mongo_watermarks(&m->store, report, &a.gone, e);
+    for (size_t s = 0; good && s < MONGO_TOP_SPANS; s++)
+        good = mark_kept(&a, mongo_top_spans[s], e);
+    return good && mongo_each_month(m, report, from_ms, a.to_ms, mark_month, &a, e);
+}
+
 /* ---- one report */
 
 /* Takes the lease, and makes its document if that is the first time. */
@@ -293,8 +361,7 @@ static bool take_lease(struct mongo_job *job)
 static bool are_of_longer(const struct ranking *r, const struct mongo_waits *due)
 {
     const struct report *report = &r->job.m->reports[r->job.report];
-    size_t count;
-    const struct mongo_kind *fine = mongo_kinds(report, &count);
+    const struct mongo_kind *fine = mongo_kinds(report, NULL);
     bool are = false;
     for (size_t i = 0; !are && i < due->count; i++)
         are = mongo_kind_for(report, due->list[i].span) != fine;
@@ -320,9 +387,9 @@ static bool rank_report(struct ranking *r)
 {
     const struct store_roll *what = r->job.what;
     struct mongo_waits due = {.count = 0};
-    bool good = (what->from_ms < 0 ||
-                 mongo_top_again(r->job.m, r->job.report, what->from_ms, what->to_ms, r->job.e)) &&
-                find_due(r, &due);
+    bool good =
+        (what->from_ms < 0 || mark_again(r->job.m, r->job.report, what->from_ms, what->to_ms, r->job.e)) &&
+        find_due(r, &due);
     for (size_t i = 0; good && what->dry && i < due.count; i++)
         what->done(what->context, r->job.m->reports[r->job.report].name, due.list[i].span,
                    due.list[i].start_ms, 0);

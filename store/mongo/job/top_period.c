@@ -44,13 +44,6 @@ static void top_list_add(struct top_list *l, const struct top_entry *candidate)
     free(replaced);
 }
 
-/* Sorts the list, the largest first. Nothing is added afterwards. */
-static void top_list_sort(struct top_list *l)
-{
-    if (l->count > 0)
-        qsort(l->entries, l->count, sizeof *l->entries, compare_entries);
-}
-
 static void top_list_fini(struct top_list *l)
 {
     for (size_t i = 0; i < l->count; i++)
@@ -199,7 +192,8 @@ static void append_list(const struct top_period *p, const struct mongo_report *m
     const bool of_sketch = measure_has_sketch(m);
     bson_t top, entry;
     size_t bytes = 0;
-    top_list_sort(l);
+    if (l->count > 0)
+        qsort(l->entries, l->count, sizeof *l->entries, compare_entries);
     BSON_APPEND_INT64(to, "series", (int64_t)l->series);
     BSON_APPEND_ARRAY_BEGIN(to, "top", &top);
     for (size_t i = 0; i < l->count && (bytes += l->entries[i].key.len) <= MONGO_TOP_BYTES &&

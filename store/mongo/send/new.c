@@ -67,7 +67,6 @@ void mongo_new_document(const bson_t *update, bson_t *document)
     bson_init(document);
     collect_filter(&l, update, document);
     collect_change(&l, update);
-    mongo_leaves_sort(&l);
     mongo_leaves_nest(&l, document);
     mongo_leaves_fini(&l);
 }

@@ -452,30 +452,47 @@ bool mongo_check_inserts(struct mongo_client *c, const bson_t *reply, const char
     return check_writes(c, reply, what, MONGO_DUPLICATE_KEY, e);
 }
 
+/* Sends a write, and destroys the command. *count: documents that it found or made. */
+static bool write_checked(struct mongo_client *c, bson_t *command, const char *collection, uint32_t expected,
+                          bson_t *reply, int64_t *count, struct err *e)
+{
+    bool good = mongo_write(c, command, reply, e) && check_writes(c, reply, collection, expected, e);
+    *count = good ? mongo_number_at(reply, "n", 0) : 0;
+    bson_destroy(command);
+    return good;
+}
+
 bool mongo_make(struct mongo_client *c, const char *collection, const bson_t *document, struct err *e)
 {
-    bson_t reply;
-    bson_t *command =
-        BCON_NEW("insert", BCON_UTF8(collection), "documents", "[", BCON_DOCUMENT(document), "]");
-    bool good =
-        mongo_write(c, command, &reply, e) && check_writes(c, &reply, collection, MONGO_DUPLICATE_KEY, e);
+    int64_t count;
+    bson_t reply,
+        *command = BCON_NEW("insert", BCON_UTF8(collection), "documents", "[", BCON_DOCUMENT(document), "]");
+    bool good = write_checked(c, command, collection, MONGO_DUPLICATE_KEY, &reply, &count, e);
     bson_destroy(&reply);
-    bson_destroy(command);
     return good;
 }
 
 bool mongo_update_one(struct mongo_client *c, const char *collection, const bson_t *filter,
                       const bson_t *update, bool upsert, bool *matched, struct err *e)
 {
+    int64_t count;
     bson_t reply;
     bson_t *command =
         BCON_NEW("update", BCON_UTF8(collection), "updates", "[", "{", "q", BCON_DOCUMENT(filter), "u",
                  BCON_DOCUMENT(update), "upsert", BCON_BOOL(upsert), "}", "]");
-    bool good = mongo_write(c, command, &reply, e) &&
-                check_writes(c, &reply, collection, upsert ? MONGO_DUPLICATE_KEY : 0, e);
-    *matched = good && mongo_number_at(&reply, "n", 0) == 1;
+    bool good = write_checked(c, command, collection, upsert ? MONGO_DUPLICATE_KEY : 0, &reply, &count, e);
+    *matched = count == 1;
     bson_destroy(&reply);
-    bson_destroy(command);
+    return good;
+}
+
+bool mongo_upsert_all(struct mongo_client *c, const char *collection, const bson_t *updates, int64_t *count,
+                      struct err *e)
+{
+    bson_t reply, *command = BCON_NEW("update", BCON_UTF8(collection), "updates", BCON_ARRAY(updates),
+                                      "ordered", BCON_BOOL(false));
+    bool good = write_checked(c, command, collection, MONGO_DUPLICATE_KEY, &reply, count, e);
+    bson_destroy(&reply);
     return good;
 }
 
@@ -483,11 +500,11 @@ bool mongo_write_many(struct mongo_client *c, bson_t *command, const char *colle
                       struct err *e)
 {
     bson_t reply;
-    bool good = mongo_write(c, command, &reply, e) && check_writes(c, &reply, collection, 0, e);
+    int64_t found;
+    bool good = write_checked(c, command, collection, 0, &reply, &found, e);
     if (count != NULL)
-        *count = good ? mongo_number_at(&reply, "nModified", mongo_number_at(&reply, "n", 0)) : 0;
+        *count = good ? mongo_number_at(&reply, "nModified", found) : 0;
     bson_destroy(&reply);
-    bson_destroy(command);
     return good;
 }
 

@@ -81,6 +81,11 @@ bool mongo_make(struct mongo_client *c, const char *collection, const bson_t *do
 bool mongo_update_one(struct mongo_client *c, const char *collection, const bson_t *filter,
                       const bson_t *update, bool upsert, bool *matched, struct err *e) MUST_CHECK;
 
+/* Upserts several documents, by an array of updates. One that meets a duplicate key leaves its document as it
+ * is. *count: documents that were found or made. */
+bool mongo_upsert_all(struct mongo_client *c, const char *collection, const bson_t *updates, int64_t *count,
+                      struct err *e) MUST_CHECK;
+
 /* An update or delete of many documents; the error of any document fails the call. *count: documents
  * changed; NULL: the caller does not ask. Destroys the command. */
 bool mongo_write_many(struct mongo_client *c, bson_t *command, const char *collection, int64_t *count,
