@@ -409,6 +409,8 @@ void shard_set_source(struct shard *sh, const struct range *of, const struct raw
 void shard_add(struct shard *sh, const struct event *events, size_t count)
 {
     struct passage passages[SHARD_EVENTS_MAX];
+    if (UNLIKELY(count == 0))
+        return; /* not even the series of a report without dimensions is added: the part stays empty */
     ASSERT(count <= SHARD_EVENTS_MAX);
     ASSERT(!sh->draws || sh->salt != 0); /* it draws by the source */
     ASSERT(!sh->keeps_newest || sh->prefix.len > 0);

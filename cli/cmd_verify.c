@@ -38,10 +38,9 @@ static const char usage[] =
     "  -h, --help       this text\n"
     "\n"
     "Exit status: 0 all equal; 1 differences, which are printed; 2 a source was not given, or --store-only\n"
-    "could not judge everything, since daemons kept writing; 3 records of a topic are gone, and what is "
-    "left\n"
-    "agrees with the store; 4 lines or files are not counted, or lost. The first that applies of 1, 2, 3, "
-    "4.\n";
+    "could not judge everything, since daemons kept writing; 3 records of a topic are gone, perhaps\n"
+    "before they were counted (compaction), and what is left agrees with the store; 4 lines or files are\n"
+    "not counted, or lost. The first that applies of 1, 2, 3, 4.\n";
 
 #define EXIT_DIFFERENCES 1
 #define EXIT_NOT_GIVEN   2

@@ -98,21 +98,32 @@ static int64_t transaction_of(const struct status_partition *p)
     return p->transaction_s;
 }
 
+static int64_t empty_of(const struct status_partition *p)
+{
+    return p->empty;
+}
+
 static void add_partitions(const struct status *s, struct text *out)
 {
     static const struct {
         const char *name, *help;
         int64_t (*value)(const struct status_partition *p);
-        bool needs_end;
-    } rows[] = {{"partition_next_offset",
-                 "Next offset to count of a partition: all before it is counted and stored.", next_of, false},
-                {"partition_end_offset", "Offset of the end of a partition.", end_of, true},
-                {"partition_lag_messages", "Offsets of a partition that are not counted yet.", lag_of, true},
-                {"partition_open_transaction_seconds",
-                 "How long an open transaction in Kafka has held back the messages behind it.",
-                 transaction_of, true}};
+        bool needs_end, is_counter;
+    } rows[] = {
+        {"partition_next_offset", "Next offset to count of a partition: all before it is counted and stored.",
+         next_of, false, false},
+        {"partition_end_offset", "Offset of the end of a partition.", end_of, true, false},
+        {"partition_lag_messages", "Offsets of a partition that are not counted yet.", lag_of, true, false},
+        {"partition_open_transaction_seconds",
+         "How long an open transaction in Kafka has held back the messages behind it.", transaction_of, true,
+         false},
+        {"partition_offsets_without_record_total",
+         "Offsets of a partition that were passed over, since they had no record: those of "
+         "transactions, of aborted records, and of records that compaction deleted before they were "
+         "counted.",
+         empty_of, false, true}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        add_head(out, rows[i].name, "gauge", rows[i].help);
+        add_head(out, rows[i].name, rows[i].is_counter ? "counter" : "gauge", rows[i].help);
         for (size_t k = 0; k < s->partition_count; k++) {
             const struct status_partition *p = &s->partitions[k];
             if (!p->is_here || (rows[i].needs_end && p->end < 0))

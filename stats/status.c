@@ -165,7 +165,7 @@ int status_add_partition(struct status *s, const char *source, int32_t number)
         s->partitions =
             xgrow(s->partitions, &s->partition_capacity, s->partition_count + 1, sizeof *s->partitions);
         index = (int)s->partition_count++;
-        s->partitions[index] = (struct status_partition){xstrdup(source), number, 0, -1, true, 0};
+        s->partitions[index] = (struct status_partition){xstrdup(source), number, 0, -1, true, 0, 0};
     }
     pthread_mutex_unlock(&s->lock);
     return index;
@@ -188,6 +188,14 @@ void status_note_transaction(struct status *s, int index, int64_t seconds)
     pthread_mutex_lock(&s->lock);
     ASSERT(index >= 0 && (size_t)index < s->partition_count);
     s->partitions[index].transaction_s = seconds;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void status_note_empty(struct status *s, int index, int64_t offsets)
+{
+    pthread_mutex_lock(&s->lock);
+    ASSERT(index >= 0 && (size_t)index < s->partition_count);
+    s->partitions[index].empty = offsets;
     pthread_mutex_unlock(&s->lock);
 }
 

@@ -83,6 +83,7 @@ struct status_partition {
     int64_t end;           /* Kafka's high watermark, exclusive; -1: not known yet */
     bool is_here;          /* this daemon consumes it; else it is not shown */
     int64_t transaction_s; /* seconds that an open transaction has held back later records; 0: none */
+    int64_t empty;         /* offsets before `next` that had no record, since the start */
 };
 
 struct status_step {
@@ -154,6 +155,8 @@ void status_note_schemas(struct status *s, int64_t waiting, int64_t failures, co
 int status_add_partition(struct status *s, const char *source, int32_t number);
 void status_note_partition(struct status *s, int index, int64_t next, int64_t end);
 void status_note_transaction(struct status *s, int index, int64_t seconds);
+/* `offsets`: those that had no record, since the start. */
+void status_note_empty(struct status *s, int index, int64_t offsets);
 void status_drop_partition(struct status *s, int index);
 /* `thread` is borrowed for ever; NULL: none is stuck. */
 void status_note_stuck(struct status *s, const char *thread);

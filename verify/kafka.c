@@ -1,6 +1,7 @@
 #include "verify/kafka.h"
 
 #include "base/mem.h"
+#include "base/units.h"
 #include "daemon/topic/reread.h"
 
 #include <inttypes.h>
@@ -26,7 +27,7 @@ struct reading {
     int64_t first, low; /* offsets: first one counted; first one that still exists */
     int64_t from, to;
     int64_t next;  /* next offset to read */
-    bool has_gaps; /* some offsets had no record */
+    int64_t empty; /* number of offsets that had no record */
     bool is_done;
 };
 
@@ -160,7 +161,8 @@ static bool take_message(struct rereader *rr, struct reading *rd, rd_kafka_messa
         return false;
     if (!is_record && m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF)
         return true;
-    rd->has_gaps = rd->has_gaps || (m->offset < rd->to ? m->offset : rd->to) > rd->next;
+    int64_t empty = (m->offset < rd->to ? m->offset : rd->to) - rd->next;
+    rd->empty += empty > 0 ? empty : 0;
     rd->next = m->offset + is_record;
     if (is_record && m->offset < rd->to) {
         kafka_record(m, topic, &record);
@@ -213,22 +215,41 @@ static bool begin_all(struct rereader *rr, const struct position *positions, str
     return true;
 }
 
+/* Say why the partition is not whole. */
+static void write_why(const struct reading *rd, const struct verify_source *source, char *why, size_t bytes)
+{
+    char empty[UNITS_NUMBER_BYTES];
+    bool compacts = rd->topic->policy == KAFKA_COMPACTS;
+    if (rd->low > rd->first)
+        snprintf(why, bytes, "its records before offset %" PRId64 " are deleted%s", rd->low,
+                 rd->empty > 0 && compacts ? ", and it is compacted" : "");
+    else if (source->missing > 0)
+        snprintf(why, bytes, "offsets are missing in between: %s",
+                 compacts ? "it is compacted" : "it may be compacted");
+    else
+        snprintf(why, bytes,
+                 "it is compacted: %s offsets have no record any more, and may never have been counted",
+                 units_number(rd->empty, empty));
+}
+
+/* Compacted, and the books agree with what is left: what else was there was deleted before it was counted, if
+ * it was no transaction's marker. Nobody can tell. */
+static bool may_have_lost(const struct reading *rd)
+{
+    return rd->topic->policy == KAFKA_COMPACTS && (rd->empty > 0 || rd->low > rd->first);
+}
+
 static void end_reading(struct reading *rd, struct verify_source *source)
 {
-    bool may_lack = rd->low > rd->first || (rd->has_gaps && rd->topic->policy != KAFKA_DELETES);
+    bool may_lack = rd->low > rd->first || (rd->empty > 0 && rd->topic->policy != KAFKA_DELETES);
     source->missing = verify_end(&rd->part, may_lack ? VERIFY_REST : VERIFY_WHOLE);
     source->from = rd->from < rd->to ? rd->from : rd->to;
     source->to = rd->to;
-    if (!may_lack || source->missing <= 0)
+    if (!may_have_lost(rd) && (!may_lack || source->missing <= 0))
         source->is = SOURCE_WHOLE;
     else
         source->is = rd->from < rd->to ? SOURCE_IN_PART : SOURCE_GONE;
-    if (rd->low > rd->first)
-        snprintf(source->why, sizeof source->why, "its records before offset %" PRId64 " are deleted%s",
-                 rd->low, rd->has_gaps && rd->topic->policy == KAFKA_COMPACTS ? ", and it is compacted" : "");
-    else
-        snprintf(source->why, sizeof source->why, "offsets are missing in between: %s",
-                 rd->topic->policy == KAFKA_COMPACTS ? "it is compacted" : "it may be compacted");
+    write_why(rd, source, source->why, sizeof source->why);
 }
 
 bool verify_kafka(struct verify *v, const struct kafka_options *options, const struct position *positions,

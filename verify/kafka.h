@@ -3,8 +3,9 @@
  *
  * Retention : records before the first offset are gone.
  * Compaction: if the topic is compacted, records in between may be gone, too. Then missing events are no
- *             difference if offsets are missing. In any other topic, only transactions leave offsets out, and
- *             these never held an event: there, each missing event is a difference.
+ *             difference if offsets are missing. If no event is missing, records may have been deleted before
+ *             they were counted: the partition is not whole, either. In any other topic, only transactions
+ *             leave offsets out, and these never held an event: there, each missing event is a difference.
  */
 #pragma once
 

@@ -181,11 +181,29 @@ static void mark_beginnings(struct consume *c)
     }
 }
 
+/* Warn of topics that compact. Each is asked once, unless brokers are slow: then the next session asks on. */
+static void warn_of_compaction(struct consume *c)
+{
+    const struct clock *clock = c->engine->feeds.lanes.clock;
+    int64_t until_ms = clock_mono_ms(clock) + KAFKA_TIMEOUT_MS;
+    for (size_t i = 0; i < c->topic_count && clock_mono_ms(clock) < until_ms; i++) {
+        struct topic *t = &c->topics[i];
+        if (!t->policy_was_asked && kafka_policy(c->intakes[0].kafka, t->name) == KAFKA_COMPACTS)
+            log_warn(
+                "topic_compacted",
+                "topic=%s next=\"counting what is there: records that compaction deletes before they are "
+                "counted are never counted; use cleanup.policy=delete if all of them matter\"",
+                t->name);
+        t->policy_was_asked = true;
+    }
+}
+
 bool consume_begin(struct consume *c, struct err *e)
 {
     if ((c->reader == NULL && !open_consumers(c, e)) ||
         !topics_look(c->topics, c->topic_count, c->engine->options.store, c->intakes[0].kafka, e))
         return false;
+    warn_of_compaction(c);
     mark_beginnings(c);
     return store_meet(c->engine->options.store, e) && begin_partitions(c, e) &&
            (c->shared.is_group ? subscribe(c, e) : assign(c, e));

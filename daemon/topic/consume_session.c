@@ -37,6 +37,7 @@ static int64_t note_partitions(struct consume *c)
                 status_note_partition(status, p->status_index, p->stored, kafka_end(p->kafka, t->name, n));
                 status_note_transaction(status, p->status_index,
                                         consume_stands_s(p, clock_mono_ms(c->engine->feeds.lanes.clock)));
+                status_note_empty(status, p->status_index, p->empty);
             } else if (p->status_index >= 0)
                 status_drop_partition(status, p->status_index);
         }
@@ -76,6 +77,7 @@ static void commit(struct intake *in)
     for (size_t i = 0; i < d->range_count; i++) {
         struct partition *p = in->sealed.list[i].partition;
         p->stored = d->ranges[i].to;
+        p->empty += in->sealed.list[i].empty;
         offsets[i] = (struct kafka_offset){p->topic->name, p->number, p->stored};
     }
     failpoint(FAILPOINT_OFFSETS_BEFORE);

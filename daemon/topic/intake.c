@@ -86,6 +86,7 @@ static struct intake_range *range_of(struct intake *in, struct partition *p)
     struct intake_range *r = &in->open.list[p->range];
     r->partition = p;
     r->edge_count = 0;
+    r->empty = 0;
     return r;
 }
 
@@ -131,6 +132,8 @@ static void end_run(struct intake *in)
     feed_take_books(&in->feed);
     if (in->current_last != NULL) {
         note_broker_time(in->shared, kafka_timestamp(in->current_last));
+        r->empty +=
+            in->current_last->offset + 1 - r->partition->next - (in->feed.open.messages - in->current_begun);
         advance(feed_range(in, r), r->partition, in->current_last->offset + 1, compare_hash(in->current_last),
                 1);
     }
@@ -171,7 +174,9 @@ static struct partition *find_partition(struct intake *in, const rd_kafka_messag
 static void pass_over(struct intake *in, struct partition *p, int64_t to)
 {
     int64_t distance = p->tail_len > 0 ? p->tail_len + (to - p->next) : 0;
-    advance(feed_range(in, range_of(in, p)), p, to, p->tail_hash, distance);
+    struct intake_range *r = range_of(in, p);
+    r->empty += to - p->next;
+    advance(feed_range(in, r), p, to, p->tail_hash, distance);
 }
 
 static void take_error(struct intake *in, struct partition *p, const rd_kafka_message_t *m)
@@ -221,6 +226,7 @@ static bool begin_run(struct intake *in, struct partition *p, rd_kafka_message_t
     in->current = range_of(in, p);
     note_edge(in, in->current, m);
     in->current_rkt = m->rkt;
+    in->current_begun = in->feed.open.messages;
     feed_count_by(&in->feed, in->chains[p->topic - in->topics], p->range);
     in->current_decoder = chain_decoder(in->chains[p->topic - in->topics]);
     shard_set_source(in->feed.lane.shard, feed_range(in, in->current), &p->topic->config->raw);

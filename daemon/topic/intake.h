@@ -29,6 +29,7 @@ struct intake_range {
      * more, the newest replaces the last entry. */
     struct witness edges[INTAKE_EDGES_MAX];
     size_t edge_count;
+    int64_t empty; /* offsets that had no record */
 };
 
 /* The partitions of a delivery's ranges, in their order. */
@@ -60,6 +61,7 @@ struct intake {
     struct intake_ranges open, sealed; /* those of the feed's deliveries */
     struct intake_range *current;      /* NULL: no run is open */
     const rd_kafka_message_t *current_last;
+    int64_t current_begun;           /* the delivery's `messages` when the run began */
     rd_kafka_topic_t *current_rkt;   /* topic handle by which the next message of the run is recognised */
     struct decoder *current_decoder; /* decoder of plain lines; NULL: they need the chain */
     bool has_dead_letter;            /* the record being counted has a dead letter */

@@ -15,6 +15,9 @@
 #define MESSAGES_MAX       1024
 #define POLL_MS            100
 #define COMPARE_TIMEOUT_MS 10000
+/* Holes between records that stay uncounted in a stretch. Each takes a batch, an entry of the books and a new
+ * fetch, so there must not be any number of them. */
+#define HOLES_MAX          20
 
 /* A stretch that is being counted. */
 struct filling {
@@ -30,6 +33,11 @@ struct filling {
     const struct config_source *source;
     struct partition partition; /* its number, and its witnesses */
     int64_t next;               /* offset of the next record */
+    int64_t hole;               /* first offset behind `next` that has a record; 0: `next` may have one */
+    int64_t left, passed;       /* offsets without a record: those left uncounted, and passed over */
+    size_t holes;               /* holes between records that are left uncounted */
+    const struct config_source *asked; /* the source that `policy` is of */
+    enum kafka_policy policy;
     int64_t silent_ms;
 };
 
@@ -137,6 +145,58 @@ static bool look(struct filling *f, bool *is_there, struct err *e)
     return true;
 }
 
+/* ---- offsets without a record */
+
+static void ask_policy(struct filling *f)
+{
+    if (f->asked != f->source)
+        f->policy = kafka_policy(f->kafka, f->source->topic);
+    f->asked = f->source;
+}
+
+/* Note that [next, to) has no record. In a topic that compacts, the source may have counted records there:
+ * the batch ends here, and the offsets stay uncounted. True: the rest of what was polled is read again. */
+static bool is_hole(struct filling *f, int64_t to)
+{
+    if (to == f->next)
+        return false;
+    if (f->policy == KAFKA_COMPACTS && f->stretch->begun == 0 &&
+        (f->next == f->stretch->from || f->holes < HOLES_MAX)) {
+        f->holes += f->next > f->stretch->from;
+        f->hole = to;
+        return true;
+    }
+    f->passed += to - f->next;
+    return false;
+}
+
+/* What was before the hole is applied: go on behind it. */
+static void skip_hole(struct filling *f)
+{
+    f->left += f->hole - f->next;
+    f->progress.raw_offset += f->hole - f->next;
+    f->stretch->from = f->next = f->hole;
+    f->hole = 0;
+}
+
+static void say_empty(const struct filling *f, int64_t from)
+{
+    char number[UNITS_NUMBER_BYTES], what[UNITS_NUMBER_BYTES + 200];
+    if (f->left > 0) {
+        snprintf(what, sizeof what, "the topic is compacted, and does not hold %s of them any more",
+                 units_number(f->left, number));
+        say(f, from, f->stretch->to, what);
+    }
+    if (f->passed == 0 || f->policy == KAFKA_DELETES || f->stretch->begun > 0)
+        return;
+    snprintf(what, sizeof what, "%s of them have no record, and are passed over: %s",
+             units_number(f->passed, number),
+             f->policy == KAFKA_COMPACTS ? "the topic is compacted in too many places"
+                                         : "they are of transactions, or compacted away; this user may not "
+                                           "read the topic's cleanup.policy");
+    say(f, from, f->stretch->to, what);
+}
+
 /* ---- counting */
 
 static bool fail_at(const struct filling *f, const char *why, struct err *e)
@@ -151,7 +211,7 @@ static bool take_message(struct filling *f, rd_kafka_message_t *m, struct err *e
     struct record record;
     const struct backfill_stretch *s = f->stretch;
     bool is_record = m->err == RD_KAFKA_RESP_ERR_NO_ERROR;
-    if (f->next >= s->to)
+    if (f->next >= s->to || f->hole > 0)
         return true;
     if (!kafka_is_readable(m, f->source->topic, e))
         return false;
@@ -161,6 +221,8 @@ static bool take_message(struct filling *f, rd_kafka_message_t *m, struct err *e
         return fail_at(f, "the partition ends before what was counted of it", e);
     if (is_record && m->offset < f->next)
         return fail_at(f, "its records came in another order", e);
+    if (is_hole(f, m->offset < s->to ? m->offset : s->to))
+        return true;
     if (m->offset >= s->to) {
         f->next = s->to;
         return true;
@@ -233,7 +295,7 @@ static bool count_batch(struct filling *f, struct err *e)
     bool good = true;
     do {
         good = poll(f, e) && go_on(f, e);
-    } while (good && f->next < f->stretch->to && !shard_is_full(f->lane.shard) &&
+    } while (good && f->next < f->stretch->to && f->hole == 0 && !shard_is_full(f->lane.shard) &&
              clock_mono_ms(&clock_system) < until_ms);
     books_clear(&f->books);
     shard_take_books(f->lane.shard, &f->books);
@@ -243,30 +305,46 @@ static bool count_batch(struct filling *f, struct err *e)
     return good;
 }
 
+/* Count up to the end of the stretch, or to a hole. */
+static bool count_piece(struct filling *f, struct err *e)
+{
+    const struct backfill_stretch *s = f->stretch;
+    const struct kafka_offset from = {f->source->topic, f->partition.number, f->next};
+    if (!kafka_read(f->kafka, &from, 1, e))
+        return false;
+    bool good = true;
+    while (good && s->from < s->to && f->hole == 0)
+        good = count_batch(f, e);
+    kafka_read_end(f->kafka);
+    return good;
+}
+
 static bool count_stretch(struct filling *f, struct err *e)
 {
     struct backfill_stretch *s = f->stretch;
-    const struct kafka_offset from = {f->source->topic, f->partition.number, f->next};
     int64_t begun = f->next, before = f->progress.books.entries[BOOK_CONSUMED];
     char number[UNITS_NUMBER_BYTES], what[UNITS_NUMBER_BYTES + 32];
     f->progress.raw_offset += f->next - s->from;
     s->from = f->next;
-    f->silent_ms = 0;
+    f->silent_ms = f->left = f->passed = f->hole = 0;
+    f->holes = 0;
     f->filter = backfill_filter(f->r->plan, s);
     f->lane.filter = &f->filter;
     shard_set_source(f->lane.shard, range_of(f), NULL);
     f->chain = chain_new(&f->source->decode, (size_t)f->r->config->limits.line_max);
-    bool good = kafka_read(f->kafka, &from, 1, e);
-    if (good) {
-        while (good && s->from < s->to)
-            good = count_batch(f, e);
-        kafka_read_end(f->kafka);
+    bool good = true;
+    while (good && s->from < s->to) {
+        good = count_piece(f, e);
+        if (good && f->hole > 0)
+            skip_hole(f);
     }
     chain_free(f->chain);
     snprintf(what, sizeof what, "%s records read",
              units_number(f->progress.books.entries[BOOK_CONSUMED] - before, number));
     if (good)
         say(f, begun, s->to, what);
+    if (good)
+        say_empty(f, begun);
     return good;
 }
 
@@ -292,6 +370,8 @@ static bool fill(struct filling *f, struct err *e)
     }
     if (f->reader == NULL || !look(f, &is_there, e))
         return false;
+    if (is_there)
+        ask_policy(f);
     return !is_there || count_stretch(f, e); /* what is not there stays uncounted */
 }
 

@@ -75,6 +75,7 @@ void topic_renew(struct topic *t)
     t->incarnation++;
     name_source(t);
     t->is_known = true; /* count it from its beginning, whatever `start` says */
+    t->policy_was_asked = false;
     for (int32_t i = 0; i < t->count; i++)
         t->partitions[i].is_known = t->partitions[i].check_tail = false;
     log_warn("topic_recreated", "topic=%s source=%s", t->name, t->source);

@@ -54,6 +54,7 @@ struct partition {
     /* The writer's: */
     int64_t stored;                    /* offset before which everything is counted and durable */
     struct witnesses stored_witnesses; /* witnesses before `stored` */
+    int64_t empty;                     /* offsets before `stored` that had no record, since the start */
     /* first witness after which records were stored without comparing it; offset -1: none */
     struct witness unproven;
     /* offset of a witness that was found to be gone, and is not asked again */
@@ -87,8 +88,9 @@ struct topic {
     int refuted;      /* incarnation that Kafka turned out not to have; 0: none */
     struct partition *partitions;
     int32_t count, capacity;
-    int64_t unproven; /* times it was resumed although no record was left to compare */
-    int32_t known;    /* number of partitions that the store has seen, at least */
+    bool policy_was_asked; /* its cleanup policy was asked for; that it compacts is logged */
+    int64_t unproven;      /* times it was resumed although no record was left to compare */
+    int32_t known;         /* number of partitions that the store has seen, at least */
 };
 
 /* Makes a topic for each source of type kafka. `accepted`: topics named by --accept. */

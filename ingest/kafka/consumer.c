@@ -202,19 +202,26 @@ static bool ask_offsets(struct kafka *k, struct kafka_offset *offsets, size_t co
     return error == RD_KAFKA_RESP_ERR_NO_ERROR || kafka_fail(error, e, "asking for the offsets of", topic);
 }
 
+/* Asks for the end of each partition. */
+static bool ask_ends(struct kafka *k, const struct kafka_offset *offsets, struct kafka_offset *ends,
+                     size_t count, struct err *e)
+{
+    for (size_t i = 0; i < count; i++)
+        ends[i] = (struct kafka_offset){offsets[i].topic, offsets[i].partition, KAFKA_LATEST};
+    return ask_offsets(k, ends, count, e);
+}
+
+/* A partition without a record of that time or later gets its end. The ends are asked for first: a record
+ * that arrives between the two requests is then behind the end, or the second answer has it. */
 bool kafka_offsets(struct kafka *k, struct kafka_offset *offsets, size_t count, struct err *e)
 {
-    struct kafka_offset *ends = xcalloc(count, sizeof *ends);
-    size_t open = 0;
-    bool good = count == 0 || ask_offsets(k, offsets, count, e);
-    for (size_t i = 0; i < count; i++) {
-        ends[i] = offsets[i];
-        ends[i].offset = KAFKA_LATEST;
-        open += offsets[i].offset < 0;
-    }
-    /* A partition without a record of that time or later gets its end. */
-    good = good && (open == 0 || ask_offsets(k, ends, count, e));
-    for (size_t i = 0; good && i < count; i++) {
+    struct kafka_offset *ends = xcalloc(count + 1, sizeof *ends);
+    bool has_time = false;
+    for (size_t i = 0; i < count; i++)
+        has_time = has_time || offsets[i].offset >= 0;
+    bool good = (!has_time || ask_ends(k, offsets, ends, count, e)) &&
+                (count == 0 || ask_offsets(k, offsets, count, e));
+    for (size_t i = 0; good && has_time && i < count; i++) {
         if (offsets[i].offset < 0)
             offsets[i].offset = ends[i].offset;
     }

@@ -164,6 +164,20 @@ class KafkaCase(Case):
         self.broker.create_topic(name, partitions, **config)
         return name
 
+    def new_compacted_topic(self):
+        """With one partition. Its broker compacts whatever is in a segment that is over."""
+        return self.new_topic(1, cleanup_policy="compact", min_cleanable_dirty_ratio=0.01, segment_ms=200, max_compaction_lag_ms=200)
+
+    def compact(self, topic, before, most, roll):
+        """Wait until at most so many records are left before an offset; roll() produces a record, which ends a segment."""
+        until = time.monotonic() + TIMEOUT_S
+        count = last = None
+        while count is None or count > most or count != last:
+            self.assertLess(time.monotonic(), until, f"{count} messages, and no compaction")
+            roll()
+            time.sleep(0.4)
+            count, last = sum(message.offset < before for message in self.broker.read(topic)), count
+
     def configure(self, sources, more="", flush="100ms", member="", name="tallyd.yaml"):
         """`sources`: {topic: what stands below it, in one line}, or Feeds; `member`: more of `kafka`."""
         rows = []

@@ -12,7 +12,7 @@ import os
 import threading
 
 from harness import EX_NOINPUT, EX_OK, EX_TEMPFAIL, EX_UNAVAILABLE, dice, draw_death, dying_at, failpoints
-from kafkacase import SPAN, Feed, KafkaCase, in_envelope, main
+from kafkacase import LINE, SPAN, Feed, KafkaCase, in_envelope, main
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 8)
 SITE = "reports:\n  site: {measures: {hits: count, bytes: sum(bytes)}}\n"
@@ -127,6 +127,60 @@ class TopicBackfill(KafkaCase):
         self.tallyd("verify", "-c", "tallyd.yaml", status=3)
         self.backfill(status=EX_NOINPUT)  # and nothing is counted twice
         self.check_pages(feed.logs[0][300:] + feed.logs[1])
+
+    def compacted_topic(self):
+        """A topic, and a function that fills it: a record for each key."""
+        topic = self.new_compacted_topic()
+        producer = self.broker.producer()
+        self.addCleanup(producer.close)
+
+        def fill(keys):
+            for key in keys:
+                producer.send(topic, 0, LINE % (1, 10, 0, 0, b"/", 1), key.encode())
+            producer.flush()
+
+        return topic, fill
+
+    def count_topic(self, topic, reports):
+        self.configure({topic: "decode: [combined]"}, reports)
+        self.run_daemon()
+        end = self.broker.watermarks(topic)[0][1]
+        self.wait_for(lambda: self.nexts(f"kafka:{topic}").get(0), lambda found: found == end)
+        self.stop()
+
+    def backfill_compacted(self, keys, left, *patterns):
+        """A new report lacks what compaction deleted of counted records, however often it is backfilled. The old one has it, so
+        the new one must not take its place. Returns the names of the gaps in its books."""
+        topic, fill = self.compacted_topic()
+        fill(keys)
+        self.count_topic(topic, SITE)
+        self.compact(topic, len(keys), left, lambda: fill(["roll"]))
+        fill(["last"])
+        self.count_topic(topic, SITE + "  site_new: {measures: {hits: count, bytes: sum(bytes)}}\n")
+        later = self.total(report="site_new", span=SPAN)
+        self.assertEqual(len(keys) + later, self.total(span=SPAN))
+        said, error = self.backfill(report="site_new", status=EX_NOINPUT), self.err
+        for pattern in patterns:
+            self.assertRegex(said, rf"(?m)^kafka:{topic}/0: offsets 0 to \d+: {pattern}$")
+        self.tallyd("backfill", "-c", "tallyd.yaml", "site_new", "--take", "site", status=EX_NOINPUT)
+        self.assertEqual(left + later, self.total(report="site_new", span=SPAN))
+        self.tallyd("verify", "--store-only", "-c", "tallyd.yaml")
+        self.tallyd("verify", "-c", "tallyd.yaml", status=3)
+        books = self.sql("SELECT * FROM book ORDER BY source, part, report, entry")
+        self.backfill(report="site_new", status=EX_NOINPUT)
+        self.assertEqual(error, self.err)
+        self.assertEqual(books, self.sql("SELECT * FROM book ORDER BY source, part, report, entry"))
+        return [entry for entry, in self.sql("SELECT entry FROM book WHERE entry LIKE 'gap.%'")]
+
+    def test_what_compaction_deleted_is_told_and_not_taken(self):
+        keys = [str(number % 10) for number in range(200)]
+        self.backfill_compacted(keys, 10, r"the topic is compacted, and does not hold 1\d\d of them any more")
+
+    def test_compacted_in_more_places_than_the_books_should_name(self):
+        keys = [key for number in range(250) for key in (str(number), "same")]
+        gaps = self.backfill_compacted(keys, 251, r"the topic is compacted, and does not hold 2\d of them any more",
+                                       r"2\d\d of them have no record, and are passed over: the topic is compacted in too many places")
+        self.assertIn(len(gaps), (20, 21))
 
     def test_records_from_before_the_topic_was_counted(self):
         """`start: latest` left them out; they count in the report alone."""

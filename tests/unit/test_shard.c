@@ -389,9 +389,12 @@ static void test_empty_shard_seals_to_an_empty_part(void **state)
     (void)state;
     struct shard_limits limits = {1, 1, 1, DIMENSION_BYTES, NULL, 0, 1 << 20};
     struct shard *sh = shard_new(3, reports, REPORTS, &limits);
+    shard_set_source(sh, &(struct range){.source = "s"}, NULL);
     assert_true(shard_is_empty(sh));
     assert_false(shard_is_full(sh));
     for (int i = 0; i < 3; i++) {
+        shard_add(sh, NULL, 0);
+        assert_true(shard_is_empty(sh));
         struct part *p = shard_seal(sh);
         for (size_t r = 0; r < REPORTS; r++)
             assert_int_equal(p->reports[r].cells.count + p->reports[r].added_count, 0);

@@ -99,6 +99,7 @@ static void test_metrics_show_every_figure(void **state)
     int second = status_add_partition(&f->status, "plain", 17);
     status_note_partition(&f->status, first, 5, 9);
     status_note_partition(&f->status, second, 100, -1);
+    status_note_empty(&f->status, second, 3);
     struct books books;
     books_init(&books, 0);
     books.entries[BOOK_CONSUMED] = 9;
@@ -127,6 +128,7 @@ static void test_metrics_show_every_figure(void **state)
         "tallyd_partition_end_offset{source=\"a\\\"b\\\\c\\n\",partition=\"0\"} 9",
         "tallyd_partition_lag_messages{source=\"a\\\"b\\\\c\\n\",partition=\"0\"} 4",
         "tallyd_partition_next_offset{source=\"plain\",partition=\"17\"} 100",
+        "tallyd_partition_offsets_without_record_total{source=\"plain\",partition=\"17\"} 3",
         "tallyd_lag_messages 4",
         "tallyd_memory_shards_bytes 1000",
         "tallyd_memory_queue_bytes 2000",
