@@ -8,14 +8,22 @@ TALLYD_ROUNDS (4 by default) says how often what happens by chance is tried. The
 import contextlib
 import datetime
 import os
+import signal
 import threading
+import time
 
-from harness import EX_DATAERR, EX_OK, EX_TEMPFAIL, TIMEOUT_S, dice, draw_death, dying_at, failpoints
-from mongocase import LINES_A_BATCH, MongoCase, add_up, log, main, proxy, recount
+from harness import EX_DATAERR, EX_OK, EX_TEMPFAIL, TIMEOUT_S, dice, draw_death, dying_at, failpoints, preload
+from mongocase import CONFIG, LINES_A_BATCH, MongoCase, add_up, log, main, proxy, recount
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS") or 4)
 KILLED = -9
 PLACES = [*failpoints("roll_up.", "replay."), "mongo.committed", "mongo.applied", "mongo.applying", "mongo.done"]
+
+
+def stands(process):
+    """Is it stopped at its failpoint?"""
+    with open(f"/proc/{process.pid}/stat", encoding="utf-8") as of:
+        return of.read().rsplit(")", 1)[1].split()[0] == "T"
 
 
 class Longer(MongoCase):
@@ -135,6 +143,92 @@ class Longer(MongoCase):
             self.count("b.log")
             self.assertEqual(["w0", "w1"], sorted(self.ledger.slots()))
             self.assertEqual({}, self.ledger.unrolled())
+        self.finish("a.log")
+        self.check(self.lines, more, files=["a.log", "b.log"])
+
+    # ---- reports that are dropped
+
+    def let_lease_end(self, slot):
+        """As if this writer, on another host, were gone for long."""
+        self.ledger.change({"$set": {f"writers.{slot}.lease": datetime.datetime(1970, 1, 1), f"writers.{slot}.host": "another"}})
+
+    def forget_pages(self, url=None):
+        self.tallyd("forget", "-c", "tallyd.yaml", "--store", url or self.store, "--yes", "pages")
+
+    def wake(self, process):
+        while process.poll() is None:
+            process.send_signal(signal.SIGCONT)
+            time.sleep(0.1)
+        self.end(process, EX_OK, EX_TEMPFAIL)
+
+    def check_pages_anew(self):
+        """What was dropped does not come back into what is counted from now on."""
+        self.assertEqual([], [name for name in self.base.list_collection_names() if name.startswith("pages.")])
+        self.write("b.log", more := log(self.dice, 20))
+        self.count("b.log")
+        for step in "day", "month":
+            self.assertEqual(20, sum(self.asked(step, "pages").values()))
+        self.assertEqual({at: hits for (at, _), (hits, _) in add_up(recount(more), "day", lambda path: None).items()},
+                         self.asked("day", "pages"))
+
+    def test_a_report_is_dropped_while_another_writer_replays(self):
+        self.add(12)
+        self.end(self.begin("a.log", env=dying_at("mongo.applied:4")), KILLED)
+        self.let_lease_end("w0")
+        self.ledger.change({"$set": {"writers.w0.lease": datetime.datetime.utcnow() - datetime.timedelta(minutes=2)}})
+        self.write("tallyd.yaml", CONFIG.replace(b"  pages: {by: [path]}\n", b""))
+        self.write("o.log", log(self.dice, 20))
+        replays = self.begin("o.log", env=dying_at("replay.sent:stop"))
+        self.wait_until(lambda: stands(replays))
+        self.write("tallyd.yaml", CONFIG)
+        self.forget_pages()
+        self.wake(replays)
+        self.check_pages_anew()
+
+    def test_a_report_is_dropped_while_its_writer_sleeps_in_a_roll_up(self):
+        line = b'198.51.100.1 - - [05/Jan/2026:03:04:05 +0000] "GET /0/p-%d.html HTTP/1.1" 200 10 "-" "M"\n'
+        self.write("a.log", b"".join(line % page for page in range(9000)))
+        hurried = {**dying_at("roll_up.piece:stop"), "LD_PRELOAD": preload("hurry"), "HURRY": "600"}
+        sleeper = self.begin("a.log", env=hurried)
+        self.wait_until(lambda: stands(sleeper))
+        self.let_lease_end("w0")
+        self.forget_pages()
+        self.wake(sleeper)
+        self.check_pages_anew()
+
+    def test_a_writer_dies_while_its_report_is_dropped(self):
+        """Its lease ends when `forget` has looked for writers that are gone, and not yet for those that live."""
+        self.leave()
+        self.ledger.change({"$set": {"writers.w0.host": "another", "writers.w0.lease": datetime.datetime.utcnow()}})
+        with proxy.Proxy(self.server.port) as between:
+            def answer(piece):
+                if b"find\0\x08\0\0\0reports\0" in piece and "w1" in self.ledger.slots():
+                    self.let_lease_end("w0")
+
+            between.answer = answer
+            self.forget_pages(f"mongodb://127.0.0.1:{between.port}/{self.name}")
+        self.check_pages_anew()
+
+    def test_a_commit_that_does_not_stay(self):
+        """A seat shows a commit that is lost with its primary: nothing of that batch may be replayed."""
+        self.add(1)
+        self.end(self.begin("a.log", env=dying_at("mongo.committed")), KILLED)
+        seat = self.base.ledger.find_one("w0")
+        before = {name: value for name, value in seat.items() if name not in ("seq", "open", "rolled", "unrolled", "gap", "at")}
+        before["partitions"] = {key: {"fence": of["fence"]} for key, of in before["partitions"].items()}
+        self.ledger.change({"$set": {"writers.w0.lease": datetime.datetime.utcnow() - datetime.timedelta(minutes=2),
+                                     "writers.w0.host": "another"}})
+        self.write("b.log", more := log(self.dice, LINES_A_BATCH))
+        lost = threading.Event()
+        with proxy.Proxy(self.server.port) as between:
+            def answer(piece):
+                if b"open.seq" in piece and b"update" in piece and not lost.is_set():
+                    lost.set()
+                    self.base.ledger.replace_one({"_id": "w0"}, before)
+
+            between.answer = answer
+            self.end(self.begin("b.log", url=f"mongodb://127.0.0.1:{between.port}/{self.name}"), EX_OK)
+        self.assertTrue(lost.is_set())
         self.finish("a.log")
         self.check(self.lines, more, files=["a.log", "b.log"])
 

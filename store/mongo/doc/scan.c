@@ -40,7 +40,8 @@ static void see_shorter(void *context, uint32_t series, int64_t bucket_ms, const
 static bool is_lacking(const struct longer *l, int64_t from_ms, int64_t to_ms)
 {
     return to_ms > l->fine_from_ms &&
-           mongo_is_unrolled(l->unrolled, from_ms > l->fine_from_ms ? from_ms : l->fine_from_ms, to_ms);
+           mongo_is_unrolled(l->unrolled, l->fine->span,
+                             from_ms > l->fine_from_ms ? from_ms : l->fine_from_ms, to_ms);
 }
 
 static bool scan_kind(struct longer *l, const struct mongo_kind *kind, enum span resolution, int64_t from_ms,

@@ -43,11 +43,11 @@ uint64_t mongo_count_unrolled(const bson_t *seat)
  * something. */
 static void add_period(struct mongo_unrolled_seen *seen, const char *key)
 {
-    struct mongo_stretch period = {0, CIVIL_END_MS};
+    struct mongo_lacking period = {SPAN_COUNT, 0, CIVIL_END_MS};
     for (int s = SPAN_MINUTE; s <= SPAN_DAY; s++) {
         int64_t start_ms;
         if (mongo_parse_time((enum span)s, key, &start_ms))
-            period = (struct mongo_stretch){start_ms, span_next((enum span)s, start_ms)};
+            period = (struct mongo_lacking){(enum span)s, start_ms, span_next((enum span)s, start_ms)};
     }
     seen->list = xgrow(seen->list, &seen->capacity, seen->count + 1, sizeof *seen->list);
     seen->list[seen->count++] = period;
@@ -79,11 +79,12 @@ const struct mongo_unrolled_seen *mongo_see_unrolled(struct mongo_store *m, stru
     return seen->is_read ? seen : NULL;
 }
 
-bool mongo_is_unrolled(const struct mongo_unrolled_seen *seen, int64_t from_ms, int64_t to_ms)
+bool mongo_is_unrolled(const struct mongo_unrolled_seen *seen, enum span fine, int64_t from_ms, int64_t to_ms)
 {
-    for (size_t i = 0; i < seen->count; i++) {
-        if (seen->list[i].from_ms < to_ms && from_ms < seen->list[i].to_ms)
-            return true;
+    bool is = false;
+    for (size_t i = 0; i < seen->count && !is; i++) {
+        const struct mongo_lacking *one = &seen->list[i];
+        is = (one->span == fine || one->span == SPAN_COUNT) && one->from_ms < to_ms && from_ms < one->to_ms;
     }
-    return false;
+    return is;
 }

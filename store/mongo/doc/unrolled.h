@@ -17,5 +17,7 @@ int64_t mongo_last_unrolled(const bson_t *seat);
 uint64_t mongo_count_unrolled(const bson_t *seat);
 /* The periods of all seats, by answers that are a second old at most. NULL: they could not be read. */
 const struct mongo_unrolled_seen *mongo_see_unrolled(struct mongo_store *m, struct err *e) MUST_CHECK;
-/* Do longer documents lack anything from `from_ms` up to `to_ms`? */
-bool mongo_is_unrolled(const struct mongo_unrolled_seen *seen, int64_t from_ms, int64_t to_ms);
+/* Do longer documents of a report lack anything from `from_ms` up to `to_ms`? `fine`: of its fine
+ * documents. */
+bool mongo_is_unrolled(const struct mongo_unrolled_seen *seen, enum span fine, int64_t from_ms,
+                       int64_t to_ms);

@@ -184,6 +184,7 @@ struct mongo_longer {
     size_t piece_count, piece_capacity, piece_updates, sent;
     bool from_logs;                  /* a roll-up failed in part: the next one reads the logs */
     int64_t failed_ms;               /* when it failed, by the monotonic clock */
+    int64_t proved_ms;               /* when the seat was last as this writer left it, monotonic */
     int64_t delay_ms;                /* store_options.rollup_delay_ms; 0: none is given */
     int64_t begun_batch_ms, busy_ms; /* when the last batch began, monotonic, and how long it took */
 };
@@ -236,6 +237,7 @@ struct mongo_sorting {
     struct radix_item *documents; /* documents to be written, sorted by a hash of their update */
     struct cell **cells;
     size_t item_capacity;
+    uint32_t newest;                             /* time of the newest cell of one report */
     struct mongo_written written[MONGO_TARGETS]; /* months and weeks with counts of one report */
     struct mongo_periods periods;                /* hours, days or months with counts of one report */
     struct sketch_work sketches;                 /* of one time bucket */
@@ -247,8 +249,9 @@ struct mongo_worker {
     size_t expire_clean; /* reports in a row with nothing to delete; all: expiry is complete */
 };
 
-/* From a time up to another. */
-struct mongo_stretch {
+/* A period of fine documents that longer ones lack. */
+struct mongo_lacking {
+    enum span span; /* SPAN_COUNT: it may be of any */
     int64_t from_ms, to_ms;
 };
 
@@ -256,7 +259,7 @@ struct mongo_stretch {
 struct mongo_unrolled_seen {
     bool is_read;
     int64_t read_ms; /* monotonic */
-    struct mongo_stretch *list;
+    struct mongo_lacking *list;
     size_t count, capacity;
 };
 

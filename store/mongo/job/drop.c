@@ -8,6 +8,7 @@
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
 #include "store/mongo/wire/command.h"
+#include "store/mongo/writer/behind.h"
 
 #include <stdio.h>
 
@@ -153,6 +154,8 @@ static bool drop_all(const struct drop *d, struct err *e)
     bool good = mark(d, e);
     if (good) /* a scan that sees a dropped collection looks at the mark after that */
         clock_sleep(MONGO_KNOWN_MS);
+    /* A writer may have died since the handle was opened: its batches would make documents again. */
+    good = good && mongo_settle(&d->m->store, e);
     for (size_t n = 0; good && collection_at(d, n, name); n++) {
         failpoint(FAILPOINT_DROP_COLLECTION);
         good = drop_collection(d, name, e);

@@ -42,17 +42,18 @@
 
 /* Would the shortest documents before this time expire while longer ones lack some of their counts? A writer
  * rolls its own up. */
-static bool is_unrolled(struct mongo_store *m, int64_t before_ms, bool *is, struct err *e)
+static bool is_unrolled(struct mongo_store *m, enum span fine, int64_t before_ms, bool *is, struct err *e)
 {
     const struct mongo_unrolled_seen *seen = mongo_see_unrolled(m, e);
-    *is = seen != NULL && mongo_is_unrolled(seen, 0, before_ms);
-    if (seen == NULL || !*is || m->longer.unrolled_count == 0)
+    const bool is_idle = m->writer.slot[0] != '\0' && m->batch.step <= STEP_LOGGING;
+    *is = seen != NULL && mongo_is_unrolled(seen, fine, 0, before_ms);
+    if (seen == NULL || !*is || m->longer.unrolled_count == 0 || !is_idle)
         return seen != NULL;
     if (!mongo_roll_up(m, true, e) || !mongo_tell_rolled(m, e))
         return false;
     m->reader.unrolled.is_read = false;
     seen = mongo_see_unrolled(m, e);
-    *is = seen != NULL && mongo_is_unrolled(seen, 0, before_ms);
+    *is = seen != NULL && mongo_is_unrolled(seen, fine, 0, before_ms);
     return seen != NULL;
 }
 
@@ -65,10 +66,11 @@ static bool must_wait(struct mongo_store *m, size_t report, const struct waterma
     const struct report *r = &m->reports[report];
     const int64_t now_ms = clock_mono_ms(m->store.clock);
     int64_t *since_ms = &m->more[report].waits_since_ms;
-    if (!is_unrolled(m, watermarks->before_ms[mongo_longest(r, mongo_kinds(r, &count))], must, e))
+    const struct mongo_kind *fine = mongo_kinds(r, &count);
+    if (!is_unrolled(m, fine->span, watermarks->before_ms[mongo_longest(r, fine)], must, e))
         return false;
     *since_ms = !*must ? 0 : *since_ms == 0 ? now_ms : *since_ms;
-    *must = *must && now_ms - *since_ms < UNROLLED_WAIT_MS;
+    *must = *must && now_ms - *since_ms < UNROLLED_WAIT_MS + m->longer.delay_ms;
     return true;
 }
 
@@ -77,8 +79,10 @@ static bool move_watermarks(struct mongo_store *m, size_t report, int64_t now_ms
     const struct report *r = &m->reports[report];
     struct watermarks *known = &m->more[report].watermarks, watermarks = *known;
     bool waits;
-    if (!store_move_watermarks(&m->store, r, r->keep_ms, now_ms, &watermarks))
+    if (!store_move_watermarks(&m->store, r, r->keep_ms, now_ms, &watermarks)) {
+        m->more[report].waits_since_ms = 0; /* another may have moved it */
         return true;
+    }
     if (!must_wait(m, report, &watermarks, &waits, e))
         return false;
     if (waits)
@@ -87,6 +91,7 @@ static bool move_watermarks(struct mongo_store *m, size_t report, int64_t now_ms
     failpoint(FAILPOINT_EXPIRE_BEFORE_WATERMARK);
     if (!mongo_put_dates(m, report, "expired", known, &watermarks, e))
         return false;
+    m->more[report].waits_since_ms = 0;
     mongo_know_watermarks(m, report, &watermarks); /* from here on nobody reads earlier buckets */
     failpoint(FAILPOINT_EXPIRE_WATERMARK_MOVED);
     return true;

@@ -377,11 +377,12 @@ static const struct mongo_kind *kind_of(const struct report *r, enum span span)
 static bool is_lacking(struct mongo_store *m, const struct store_top *what, bool *lacks, struct err *e)
 {
     size_t count;
+    const struct mongo_kind *fine = mongo_kinds(&m->reports[what->report], &count);
     *lacks = false;
-    if (kind_of(&m->reports[what->report], what->span) == mongo_kinds(&m->reports[what->report], &count))
+    if (kind_of(&m->reports[what->report], what->span) == fine)
         return true;
     const struct mongo_unrolled_seen *seen = mongo_see_unrolled(m, e);
-    *lacks = seen != NULL && mongo_is_unrolled(seen, what->from_ms, what->to_ms);
+    *lacks = seen != NULL && mongo_is_unrolled(seen, fine->span, what->from_ms, what->to_ms);
     return seen != NULL;
 }
 

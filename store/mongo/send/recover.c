@@ -104,8 +104,7 @@ static bool finish_slot(struct mongo_store *m, const bson_t *ledger, const char 
     if ((!is_open && mongo_last_unrolled(&seat) == 0) || strcmp(slot, m->writer.slot) == 0 ||
         mongo_slot_lives(ledger, slot, clock_wall_ms(m->store.clock)))
         return true;
-    return (!is_open || mongo_recover(m, &open, e)) &&
-           mongo_catch_up(m, slot, &seat, mongo_seq_of(ledger, slot), e);
+    return (!is_open || mongo_recover(m, &open, e)) && mongo_catch_up(m, slot, &seat, e);
 }
 
 /* Nobody else may come for these slots. One that cannot be finished stops only its next writer, and writers

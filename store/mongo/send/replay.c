@@ -67,14 +67,20 @@ static bool replay_one(struct mongo_store *m, const struct mongo_open *o, struct
 
 /* Leaves out what the seat calls rolled up by now. Logs of such batches may be deleted: then one that was
  * found under the number of such a batch may be of a writer that had lost the slot, and never committed
- * it. */
-static bool leave_rolled_out(struct mongo_store *m, struct mongo_logs *chain, struct err *e)
+ * it. And who drops a report replays first: a log of such a batch would make its documents again. *inc: of
+ * the slot, when the replay began; -1: not known yet. A restore raises it. */
+static bool leave_rolled_out(struct mongo_store *m, struct mongo_logs *chain, int64_t *inc, struct err *e)
 {
     bson_t seat;
     bool good = mongo_confirm(m->client, chain->slot, &seat, e);
     const int64_t rolled = good ? mongo_number_at(&seat, "rolled", 0) : 0;
+    const int64_t now = good ? mongo_number_at(&seat, "inc", 0) : 0;
     while (chain->count > 0 && chain->list[chain->count - 1].seq <= rolled)
         chain->count--;
+    if (good && *inc >= 0 && *inc != now)
+        good = err_set_retryable(e, EX_TEMPFAIL, "%s: another writer took slot %s, and rolls it up",
+                                 mongo_client_name(m->client), chain->slot);
+    *inc = now;
     bson_destroy(&seat);
     return good;
 }
@@ -82,10 +88,14 @@ static bool leave_rolled_out(struct mongo_store *m, struct mongo_logs *chain, st
 bool mongo_replay(struct mongo_store *m, const char *slot, int64_t after, int64_t to, struct err *e)
 {
     struct mongo_logs chain = {.count = 0};
+    int64_t inc = strcmp(slot, m->writer.slot) == 0 ? m->writer.inc : -1;
     snprintf(chain.slot, sizeof chain.slot, "%s", slot);
-    bool good = list_chain(m, &chain, after, to, e) && leave_rolled_out(m, &chain, e);
-    for (size_t i = chain.count; good && i > 0; i--)
-        good = mongo_renew_lease(m, e) && replay_one(m, &chain.list[i - 1], e);
+    bool good = list_chain(m, &chain, after, to, e) && leave_rolled_out(m, &chain, &inc, e);
+    while (good && chain.count > 0) {
+        good = mongo_renew_lease(m, e) && replay_one(m, &chain.list[chain.count - 1], e);
+        chain.count--;
+        good = good && (chain.count == 0 || leave_rolled_out(m, &chain, &inc, e));
+    }
     free(chain.list);
     return good;
 }
@@ -101,9 +111,25 @@ static bool note_rolled(struct mongo_store *m, const char *slot, const bson_t *s
     return mongo_change(m->client, MONGO_LEDGER, filter, update, false, NULL, e);
 }
 
-bool mongo_catch_up(struct mongo_store *m, const char *slot, const bson_t *seat, int64_t seq, struct err *e)
+bool mongo_catch_up(struct mongo_store *m, const char *slot, const bson_t *read, struct err *e)
 {
-    return mongo_last_unrolled(seat) == 0 ||
-           (mongo_replay(m, slot, mongo_number_at(seat, "rolled", 0), seq, e) &&
-            note_rolled(m, slot, seat, seq, e));
+    bson_t seat, home = BSON_INITIALIZER;
+    char path[MONGO_SLOT_BYTES + 16];
+    if (mongo_last_unrolled(read) == 0)
+        return true;
+    /* What was read may be of a former primary, and its commit lost: then nothing may have it. */
+    bool good = mongo_confirm(m->client, slot, &seat, e);
+    if (good) {
+        bson_destroy(&home);
+        good = mongo_confirm(m->client, MONGO_LEDGER, &home, e);
+    }
+    snprintf(path, sizeof path, "writers.%s.seq", slot);
+    const int64_t at_home = mongo_number_at(&home, path, 0), seq = mongo_number_at(&seat, "seq", 0),
+                  to = at_home > seq ? at_home : seq;
+    if (good && mongo_last_unrolled(&seat) > 0)
+        good = mongo_replay(m, slot, mongo_number_at(&seat, "rolled", 0), to, e) &&
+               note_rolled(m, slot, &seat, to, e);
+    bson_destroy(&home);
+    bson_destroy(&seat);
+    return good;
 }

@@ -12,7 +12,6 @@
  * and their logs are gone. EX_DATAERR: a log is damaged, or is gone. */
 bool mongo_replay(struct mongo_store *m, const char *slot, int64_t after, int64_t to,
                   struct err *e) MUST_CHECK;
-/* Replays what longer documents lack of the slot, by its seat, and notes that in the seat. `seq`: its last
- * committed batch. */
-bool mongo_catch_up(struct mongo_store *m, const char *slot, const bson_t *seat, int64_t seq,
-                    struct err *e) MUST_CHECK;
+/* Replays what longer documents lack of the slot, and notes that in the seat. `read`: the seat as it was
+ * read; if they lack something by that, it is read again, so that it stays. */
+bool mongo_catch_up(struct mongo_store *m, const char *slot, const bson_t *read, struct err *e) MUST_CHECK;

@@ -52,7 +52,7 @@ bool mongo_settle(struct store *st, struct err *e)
         const char *slot = mongo_slots[i];
         bson_t seat;
         good = strcmp(slot, m->writer.slot) == 0 || !mongo_seat_of(&ledger, slot, &seat) ||
-               mongo_catch_up(m, slot, &seat, mongo_seq_of(&ledger, slot), e);
+               mongo_catch_up(m, slot, &seat, e);
     }
     bson_destroy(&ledger);
     return good;

@@ -4,6 +4,7 @@
 #include "base/failpoint.h"
 #include "base/mem.h"
 #include "store/mongo/doc/unrolled.h"
+#include "store/mongo/ledger/seat.h"
 #include "store/mongo/ledger/slots.h"
 #include "store/mongo/send/replay.h"
 #include "store/mongo/send/send.h"
@@ -60,9 +61,12 @@ static void append_rolled(const struct mongo_store *m, const struct mongo_batch 
     }
 }
 
-static void forget_rolled(struct mongo_longer *l)
+/* The seat says `rolled`, by an acknowledged update that compared what this writer left there. */
+static void forget_rolled(struct mongo_store *m)
 {
+    struct mongo_longer *l = &m->longer;
     size_t kept = 0;
+    l->proved_ms = clock_mono_ms(m->store.clock);
     for (size_t i = 0; i < l->unrolled_count; i++) {
         if (l->unrolled[i].number > l->rolled)
             l->unrolled[kept++] = l->unrolled[i];
@@ -104,7 +108,7 @@ void mongo_longer_commit(struct mongo_store *m)
 {
     struct mongo_longer *l = &m->longer;
     if (!m->writer.is_home) /* the commit said it */
-        forget_rolled(l);
+        forget_rolled(m);
     for (size_t i = 0; !m->batch.rolls_up && i < m->batch.fine_count; i++)
         note_unrolled(l, &m->batch.fine[i], m->writer.committed);
     if (l->log_count == 0)
@@ -133,6 +137,7 @@ void mongo_longer_take(struct mongo_store *m, int64_t stored)
     drop_pieces(l);
     l->rolled = m->writer.committed;
     l->stored = stored;
+    l->proved_ms = clock_mono_ms(m->store.clock);
     l->unrolled_count = 0;
     l->from_logs = false;
     show_figures(m);
@@ -150,12 +155,41 @@ static void begin(struct mongo_store *m)
     clear_waiting(m);
 }
 
+static bool refuse(const struct mongo_store *m, const char *why, struct err *e)
+{
+    return err_set_retryable(e, EX_TEMPFAIL, "%s: another writer %s slot %s: this one was stopped for long",
+                             mongo_client_name(m->client), why, m->writer.slot);
+}
+
+/* A writer that slept beyond its lease must send nothing: others may have rolled up its batches, and then
+ * dropped a report or restored the database. Guards do not cover documents that are gone, or older. */
+static bool prove(struct mongo_store *m, struct err *e)
+{
+    struct mongo_longer *l = &m->longer;
+    const int64_t now_ms = clock_mono_ms(m->store.clock);
+    bson_t seat;
+    if (now_ms - l->proved_ms < MONGO_LEASE_MS / 3)
+        return true;
+    bool good = mongo_confirm(m->client, m->writer.slot, &seat, e);
+    if (good && mongo_number_at(&seat, "inc", -1) != m->writer.inc) {
+        m->writer.kept_ms = 0; /* mongo_keep_slot() looks at once */
+        good = refuse(m, "took", e);
+    } else if (good && mongo_number_at(&seat, "rolled", 0) != l->stored) {
+        good = refuse(m, "rolled up the batches of", e);
+    }
+    if (good)
+        l->proved_ms = now_ms;
+    bson_destroy(&seat);
+    return good;
+}
+
 static bool send_piece(struct mongo_store *m, struct err *e)
 {
     struct mongo_longer *l = &m->longer;
     struct mongo_open o = {.seq = l->to, .prev = l->rolled, .is_roll_up = true};
     snprintf(o.slot, sizeof o.slot, "%s", m->writer.slot);
-    if (!mongo_renew_lease(m, e) || !mongo_send(m, &o, text_slice(&l->pieces[l->sent].packed), e))
+    if (!mongo_renew_lease(m, e) || !prove(m, e) ||
+        !mongo_send(m, &o, text_slice(&l->pieces[l->sent].packed), e))
         return false;
     l->sent++;
     failpoint(FAILPOINT_ROLL_UP_PIECE);
@@ -279,7 +313,7 @@ bool mongo_tell_rolled(struct mongo_store *m, struct err *e)
         m->writer.kept_ms = 0;
         return true;
     }
-    forget_rolled(l);
+    forget_rolled(m);
     m->writer.is_done = m->writer.is_done || !m->writer.is_home;
     return true;
 }

@@ -176,10 +176,9 @@ static bool finish_open(struct mongo_store *m, const bson_t *home, const bson_t 
  * go, too, whatever their numbers. */
 static bool take_longer(struct mongo_store *m, const bson_t *seat, struct err *e)
 {
-    const int64_t committed = m->writer.committed;
-    if (!mongo_catch_up(m, m->writer.slot, seat, committed, e))
+    if (!mongo_catch_up(m, m->writer.slot, seat, e))
         return false;
-    mongo_longer_take(m, mongo_number_at(seat, "rolled", committed));
+    mongo_longer_take(m, mongo_number_at(seat, "rolled", 0));
     return m->longer.stored == m->longer.rolled || mongo_tell_rolled(m, e);
 }
 

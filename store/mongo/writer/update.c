@@ -199,6 +199,7 @@ static size_t sort_cells(struct mongo_store *m, const struct batch *batch, size_
     for (size_t p = 0; p < batch->part_count; p++)
         count += batch->parts[p]->reports[report].cells.count;
     need_room(m, count);
+    m->sorting.newest = 0;
     for (size_t p = 0; p < batch->part_count; p++) {
         const struct part *part = batch->parts[p];
         const struct cells *cells = &part->reports[report].cells;
@@ -207,6 +208,7 @@ static size_t sort_cells(struct mongo_store *m, const struct batch *batch, size_
             uint32_t series = series_map_number(&m->more[report].map, part, c->series);
             m->sorting.cells[n] = c;
             m->sorting.items[n] = (struct radix_item){(uint64_t)series << 32 | c->time, (uint32_t)n};
+            m->sorting.newest = c->time > m->sorting.newest ? c->time : m->sorting.newest;
         }
     }
     sort_items(m, count);
@@ -332,6 +334,19 @@ static int64_t first_kept(const struct update *u, const struct mongo_kind *k)
     return longest == SPAN_MONTH ? 0 : u->m->more[u->report].watermarks.before_ms[longest];
 }
 
+/* The start of the first document that is not expired, by the time of the batch, too: another writer may move
+ * the watermark meanwhile, by many periods if it is the first one, or if `keep` is shorter than it was. */
+static int64_t first_kept_soon(const struct update *u, const struct mongo_kind *k)
+{
+    const struct mongo_store *m = u->m;
+    const struct report *r = &m->reports[u->report];
+    struct watermarks soon = m->more[u->report].watermarks;
+    const int64_t newest_ms = (int64_t)m->sorting.newest * report_cell_ms(r);
+    (void)store_move_watermarks(&m->store, r, r->keep_ms, newest_ms < u->now_ms ? newest_ms : u->now_ms,
+                                &soon);
+    return soon.before_ms[mongo_longest(r, k)];
+}
+
 /* Notes which longer documents lack the batch until a roll-up. Readers would look for its counts in a fine
  * document meanwhile: one that has expired, or does so soon, cannot wait. */
 static void note_fine(const struct update *u, enum span span, int64_t start_ms, int64_t kept_ms)
@@ -349,13 +364,13 @@ static void write_kind(struct update *u, const struct mongo_kind *k, size_t kind
 {
     struct mongo_store *m = u->m;
     size_t count = 0;
-    int64_t kept_ms = first_kept(u, k);
+    int64_t kept_ms = first_kept(u, k), soon_ms = kind == 0 ? first_kept_soon(u, k) : 0;
     for (size_t i = 0; i < cell_count;) {
         uint64_t signature;
         int64_t start_ms = span_floor(k->span, update_ms_at(u, i));
         struct mongo_touch touch;
         if (kind == 0)
-            note_fine(u, k->span, start_ms, kept_ms);
+            note_fine(u, k->span, start_ms, soon_ms);
         if (k->span == SPAN_MONTH)
             note_written(&m->sorting.written[MONGO_YEARS], start_ms);
         size_t next = sign_document(u, k, i, cell_count, &signature, &touch);
