@@ -3,7 +3,6 @@
 #include "store/mongo/admin/check.h"
 #include "store/mongo/admin/fill.h"
 #include "store/mongo/catalog/catalog.h"
-#include "store/mongo/catalog/keys.h"
 #include "store/mongo/catalog/validator.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/newest.h"

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "store/mongo/wire/field.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* clang-format off */
@@ -20,6 +21,12 @@ size_t mongo_slot_number(const char *name)
 {
     size_t number;
     return name[0] == 'w' && mongo_name_is_number(name + 1, MONGO_SLOTS, &number) ? number : MONGO_SLOTS;
+}
+
+const char *mongo_slot_path(const char *slot, const char *name, char buf[MONGO_SLOT_PATH_BYTES])
+{
+    snprintf(buf, MONGO_SLOT_PATH_BYTES, "writers.%.*s.%s", MONGO_SLOT_BYTES, slot, name);
+    return buf;
 }
 
 /* ---- reports */
@@ -73,12 +80,6 @@ bool mongo_connection(struct mongo_store *m, size_t i, struct mongo_client **cli
         e->retryable = true; /* the first connection could be made, and a committed batch must be applied */
     *client = i > 0 ? m->others[i - 1] : m->client;
     return *client != NULL;
-}
-
-static void close_others(struct mongo_store *m)
-{
-    for (size_t i = 0; i < MONGO_CONNECTIONS_MAX - 1; i++)
-        mongo_client_close(m->others[i]);
 }
 
 /* ---- the handle */
@@ -155,7 +156,8 @@ void mongo_free(struct mongo_store *m)
     }
     free_partitions(m);
     mongo_client_close(m->client);
-    close_others(m);
+    for (size_t i = 0; i < MONGO_CONNECTIONS_MAX - 1; i++)
+        mongo_client_close(m->others[i]);
     free_raws(m);
     free(m->uri);
     mongo_log_fini(&m->batch.log);

@@ -317,6 +317,9 @@ static inline struct mongo_store *mongo_of(struct store *st)
 extern const char mongo_slots[MONGO_SLOTS][MONGO_SLOT_BYTES];
 /* The number of the slot "w17"; MONGO_SLOTS: it is no slot. */
 size_t mongo_slot_number(const char *name);
+/* The path of a member of a slot in the ledger: "writers.w17.inc". */
+#define MONGO_SLOT_PATH_BYTES 64
+const char *mongo_slot_path(const char *slot, const char *name, char buf[MONGO_SLOT_PATH_BYTES]);
 
 /* A handle without reports and operations, by the system's clock. It sends nothing to the server. */
 struct mongo_store *mongo_new(const char *uri, bool primary, int64_t wait_max_ms, struct err *e) MUST_CHECK;

@@ -6,7 +6,6 @@
 #include "store/mongo/ledger/seat.h"
 #include "store/mongo/wire/field.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
