@@ -102,10 +102,9 @@ static bool release(struct backing *g, const bson_t *ledger)
     int64_t now_ms = clock_wall_ms(g->m->store.clock);
     snprintf(path, sizeof path, "backups.%s", g->id);
     BSON_APPEND_UTF8(&unset, path, "");
-    for (bool more = mongo_begin_members(ledger, "backups", &at); more && bson_iter_next(&at);) {
+    for (bool more = mongo_begin_members(ledger, "backups", &at); more && mongo_next_document(&at, &one);) {
         snprintf(path, sizeof path, "backups.%.64s", bson_iter_key(&at));
-        if (mongo_take_document(&at, &one) && mongo_number_at(&one, "until", now_ms) < now_ms &&
-            strcmp(bson_iter_key(&at), g->id) != 0)
+        if (mongo_number_at(&one, "until", now_ms) < now_ms && strcmp(bson_iter_key(&at), g->id) != 0)
             BSON_APPEND_UTF8(&unset, path, "");
     }
     mongo_add_operator(&update, "$unset", &unset);
@@ -389,10 +388,8 @@ static void add_each(const bson_t *from, const char *name, bson_t *to,
     bson_iter_t at;
     bson_t list, members;
     BSON_APPEND_DOCUMENT_BEGIN(to, name, &list);
-    for (bool more = mongo_begin_members(from, name, &at); more && bson_iter_next(&at);) {
-        if (mongo_take_document(&at, &members))
-            add(bson_iter_key(&at), &members, &list);
-    }
+    for (bool more = mongo_begin_members(from, name, &at); more && mongo_next_document(&at, &members);)
+        add(bson_iter_key(&at), &members, &list);
     bson_append_document_end(to, &list);
 }
 
@@ -401,8 +398,8 @@ static bool copy_seats(struct backing *g)
     bson_iter_t at;
     bson_t members;
     bool good = true, more = mongo_begin_members(&g->ledger, "writers", &at);
-    while (good && more && bson_iter_next(&at))
-        good = !mongo_take_document(&at, &members) || copy_seat(g, bson_iter_key(&at), &members);
+    while (good && more && mongo_next_document(&at, &members))
+        good = copy_seat(g, bson_iter_key(&at), &members);
     return good;
 }
 

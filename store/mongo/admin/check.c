@@ -365,10 +365,9 @@ static void compare_seats(const struct seating *s)
         if (s->before.has[i])
             check_seat(s, i);
     }
-    for (bool more = mongo_begin_members(&s->home, "partitions", &at); more && bson_iter_next(&at);) {
-        if (mongo_take_document(&at, &partition))
-            check_from(s, bson_iter_key(&at), &partition);
-    }
+    for (bool more = mongo_begin_members(&s->home, "partitions", &at);
+         more && mongo_next_document(&at, &partition);)
+        check_from(s, bson_iter_key(&at), &partition);
 }
 
 /* Names damaged seats, missing seats, and seats that are newer than the ledger. */

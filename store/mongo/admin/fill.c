@@ -356,7 +356,7 @@ static bool add_reports(struct mongo_store *m, const struct store_options *optio
                         const struct report *reports, size_t count, struct err *e)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!mongo_add_report(m, &reports[i], NULL, e))
+        if (!mongo_add_report(m, &reports[i], NULL, false, true, e))
             return false;
         m->reports[i].series_max = UINT32_MAX; /* the source decided what is `other` */
         m->more[i].has_all_names = true;

@@ -389,9 +389,9 @@ static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *ent
     BSON_APPEND_UTF8(&command, "createIndexes", place.collection);
     BSON_APPEND_ARRAY_BEGIN(&command, "indexes", &list);
     bool has = good && mongo_begin_members(&metadata, "indexes", &at);
-    while (has && bson_iter_next(&at)) {
+    while (has && mongo_next_document(&at, &index)) {
         char room[MONGO_KEY_BYTES];
-        if (!mongo_take_document(&at, &index) || strcmp(mongo_text_at(&index, "name"), "_id_") == 0)
+        if (strcmp(mongo_text_at(&index, "name"), "_id_") == 0)
             continue;
         bson_append_document_begin(&list, mongo_array_key(count++, room), -1, &one);
         bson_copy_to_excluding_noinit(&index, &one, "ns", NULL);
@@ -452,10 +452,8 @@ static void append_slots(const struct restoring *r, const bson_t *copied, bson_t
     static const bson_t none = BSON_INITIALIZER;
     bson_iter_t at;
     bson_t own;
-    for (bool more = mongo_begin_members(copied, "writers", &at); more && bson_iter_next(&at);) {
-        if (mongo_take_document(&at, &own))
-            append_slot(r, bson_iter_key(&at), &own, writers);
-    }
+    for (bool more = mongo_begin_members(copied, "writers", &at); more && mongo_next_document(&at, &own);)
+        append_slot(r, bson_iter_key(&at), &own, writers);
     for (size_t slot = 0; slot < MONGO_SLOTS; slot++) {
         if (r->seats[slot] > 0 && !bson_has_field(writers, mongo_slots[slot]))
             append_slot(r, mongo_slots[slot], &none, writers);

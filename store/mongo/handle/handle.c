@@ -48,14 +48,15 @@ void mongo_take_report(struct mongo_store *m, const struct report *r, const char
     mongo_report_init(&m->more[n], r, key, has_zeros, is_decimal);
 }
 
-bool mongo_add_report(struct mongo_store *m, const struct report *r, const char *key, struct err *e)
+bool mongo_add_report(struct mongo_store *m, const struct report *r, const char *key, bool has_zeros,
+                      bool is_decimal, struct err *e)
 {
     struct report own;
     if (!report_read(&own, slice_text(r->name), r->generation, slice_text(r->definition), e))
         return false;
     own.series_max = r->series_max;
     memcpy(own.keep_ms, r->keep_ms, sizeof own.keep_ms);
-    mongo_take_report(m, &own, key, false, key == NULL);
+    mongo_take_report(m, &own, key, has_zeros, is_decimal);
     return true;
 }
 

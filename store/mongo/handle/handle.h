@@ -329,9 +329,9 @@ bson_t *mongo_report_members(const struct report *r);
 /* The handle owns `r` from now on. `key`: as of mongo_report_init(). */
 void mongo_take_report(struct mongo_store *m, const struct report *r, const char *key, bool has_zeros,
                        bool is_decimal);
-/* Copies `r`. A new report, without a key, is decimal. */
-bool mongo_add_report(struct mongo_store *m, const struct report *r, const char *key,
-                      struct err *e) MUST_CHECK;
+/* The same of a copy of `r`. */
+bool mongo_add_report(struct mongo_store *m, const struct report *r, const char *key, bool has_zeros,
+                      bool is_decimal, struct err *e) MUST_CHECK;
 void mongo_partition_fini(struct mongo_partition *p);
 /* Sets how much is sent at once: the server's limits, but no more than limits.h says. */
 bool mongo_take_limits(struct mongo_store *m, struct err *e) MUST_CHECK;

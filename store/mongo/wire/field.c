@@ -55,6 +55,15 @@ bool mongo_take_document(const bson_iter_t *member, bson_t *document)
     return bytes.len > 0 && bson_init_static(document, (const uint8_t *)bytes.ptr, bytes.len);
 }
 
+bool mongo_next_document(bson_iter_t *at, bson_t *document)
+{
+    while (bson_iter_next(at)) {
+        if (mongo_take_document(at, document))
+            return true;
+    }
+    return false;
+}
+
 bool mongo_find_document(const bson_t *document, const char *path, bson_t *found)
 {
     bson_iter_t it;

@@ -16,6 +16,8 @@ bool mongo_take_document(const bson_iter_t *member, bson_t *document);
 bool mongo_find_document(const bson_t *document, const char *path, bson_t *found);
 /* Begins to read the members of the document or array at a path; false: there is none. */
 bool mongo_begin_members(const bson_t *document, const char *path, bson_iter_t *at);
+/* The next member that is a document, borrowed; false: there is none. */
+bool mongo_next_document(bson_iter_t *at, bson_t *document);
 /* Finds a member of the document that another member holds; false: there is none. */
 bool mongo_find_in(const bson_iter_t *document, const char *name, bson_iter_t *found);
 /* The bytes of the document that a member holds, borrowed; empty: it holds something else. */

@@ -460,10 +460,8 @@ bool mongo_positions(struct store *st, position_fn *fn, void *context, struct er
     bool good = mongo_read_picture(mongo_of(st), &ledger, e), more = true;
     bool has = good && mongo_begin_members(&ledger, "partitions", &at);
     mongo_names_init(&g.seen);
-    while (has && more && bson_iter_next(&at)) {
+    while (has && more && mongo_next_document(&at, &partition)) {
         struct position p = {0};
-        if (!mongo_take_document(&at, &partition))
-            continue;
         if (!read_position(&partition, &p.range)) {
             note_taken(&g, &partition);
             continue;

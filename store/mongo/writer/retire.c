@@ -58,11 +58,10 @@ static void see_partition(struct retiring *g, const bson_t *ledger, const bson_t
 static void find_candidates(struct retiring *g, const bson_t *ledger)
 {
     bson_iter_t at;
-    for (bool more = mongo_begin_members(ledger, "partitions", &at); more && bson_iter_next(&at);) {
-        bson_t partition;
-        if (mongo_take_document(&at, &partition))
-            see_partition(g, ledger, &partition);
-    }
+    bson_t partition;
+    bool more = mongo_begin_members(ledger, "partitions", &at);
+    while (more && mongo_next_document(&at, &partition))
+        see_partition(g, ledger, &partition);
 }
 
 static bool see_state(void *context, const bson_t *book)

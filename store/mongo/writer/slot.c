@@ -69,8 +69,8 @@ static void add_useless(struct mongo_store *m, const bson_t *ledger, const bson_
     bson_t entry;
     bool more = mongo_begin_members(ledger, "partitions", &at);
     *is_named = false;
-    while (more && !*is_named && bson_iter_next(&at))
-        *is_named = mongo_take_document(&at, &entry) && mongo_is_from(&entry, m->writer.slot);
+    while (more && !*is_named && mongo_next_document(&at, &entry))
+        *is_named = mongo_is_from(&entry, m->writer.slot);
     for (more = mongo_begin_members(seat, "partitions", &at); more && bson_iter_next(&at);) {
         const char *key = bson_iter_key(&at);
         if (!mongo_find_entry(m, ledger, key, &entry) || !mongo_is_from(&entry, m->writer.slot))
