@@ -3,7 +3,6 @@
 #include "store/mongo/admin/check.h"
 #include "store/mongo/admin/fill.h"
 #include "store/mongo/catalog/catalog.h"
-#include "store/mongo/catalog/keys.h"
 #include "store/mongo/catalog/validator.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/newest.h"
@@ -189,11 +188,8 @@ static bool register_report(struct mongo_store *m, const struct report *r, bool 
     struct known k = {.wanted = r, .m = m, .e = e};
     if (!check_report(&k, &is_there) ||
         (!is_there && !(store_report(m, r, e) && check_report(&k, &is_there))) ||
-        (!is_there && !refuse_key(m, r, e)) || !mongo_add_report(m, r, k.key, e))
+        (!is_there && !refuse_key(m, r, e)) || !mongo_add_report(m, r, k.key, k.has_zeros, k.is_decimal, e))
         return false;
-    struct mongo_report *more = &m->more[m->store.report_count - 1];
-    more->has_zeros = k.has_zeros;
-    more->is_decimal = k.is_decimal;
     return !with_zeros || mongo_note_zeros(m, m->store.report_count - 1, e);
 }
 

@@ -80,9 +80,8 @@ static bool add_reports(struct mongo_admin_run *r, struct err *e)
         const struct report *report = &r->task->reports[i];
         struct mongo_found_report found = {.count = 0};
         good = (!r->is_there || mongo_find_report(r->m, report->name, report->generation, &found, e)) &&
-               mongo_add_report(r->m, report, found.count > 0 ? found.key : NULL, e);
-        if (good && found.count > 0)
-            r->m->more[r->m->store.report_count - 1].is_decimal = found.is_decimal;
+               mongo_add_report(r->m, report, found.count > 0 ? found.key : NULL, false,
+                                found.count == 0 || found.is_decimal, e);
     }
     return good;
 }

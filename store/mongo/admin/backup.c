@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
-#include "base/mem.h"
 #include "base/order.h"
 #include "store/mongo/admin/copy.h"
 #include "store/mongo/admin/dump.h"
@@ -64,10 +63,10 @@ static bool forgotten(struct backing *g)
                              mongo_client_name(g->m->client), (int)(MONGO_HOLD_MS / MINUTE_MS));
 }
 
-/* Notes the backup (`is_new`), or renews the note. `ledger` is the ledger afterwards, acknowledged with the
- * write concern of a commit. */
-static bool hold(struct backing *g, bool is_new, bson_t *ledger)
+/* Notes the backup (`is_new`), or renews the note, with the write concern of a commit. */
+static bool hold(struct backing *g, bool is_new)
 {
+    bson_t ledger;
     char until[ID_BYTES + 32], whose[ID_BYTES + 32], owner[64] = "";
     bool found;
     if (gethostname(owner, sizeof owner - 16) != 0)
@@ -82,15 +81,14 @@ static bool hold(struct backing *g, bool is_new, bson_t *ledger)
                  BCON_UTF8(owner), "}");
     if (is_new)
         BCON_APPEND(update, "$inc", "{", "noted", BCON_INT64(1), "}");
-    bool good = mongo_modify(g->m->client, MONGO_LEDGER, query, update, &found, ledger, g->e);
+    bool good = mongo_modify(g->m->client, MONGO_LEDGER, query, update, &found, &ledger, g->e);
+    bson_destroy(&ledger);
     g->kept_ms = clock_mono_ms(g->m->store.clock);
     if (good && !found && is_new)
         good = err_set(g->e, EX_NOINPUT, "%s contains no store of tallyd, or a restore into it has not ended",
                        mongo_client_name(g->m->client));
     else if (good && !found)
         good = forgotten(g);
-    bson_destroy(update);
-    bson_destroy(query);
     return good;
 }
 
@@ -98,32 +96,26 @@ static bool hold(struct backing *g, bool is_new, bson_t *ledger)
 static bool release(struct backing *g, const bson_t *ledger)
 {
     char path[ID_BYTES + 128];
-    bson_t update = BSON_INITIALIZER, unset;
+    bson_t update = BSON_INITIALIZER, unset = BSON_INITIALIZER;
     bson_iter_t at;
     bson_t one;
     int64_t now_ms = clock_wall_ms(g->m->store.clock);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
     snprintf(path, sizeof path, "backups.%s", g->id);
     BSON_APPEND_UTF8(&unset, path, "");
-    for (bool more = mongo_begin_members(ledger, "backups", &at); more && bson_iter_next(&at);) {
+    for (bool more = mongo_begin_members(ledger, "backups", &at); more && mongo_next_document(&at, &one);) {
         snprintf(path, sizeof path, "backups.%.64s", bson_iter_key(&at));
-        if (mongo_take_document(&at, &one) && mongo_number_at(&one, "until", now_ms) < now_ms &&
-            strcmp(bson_iter_key(&at), g->id) != 0)
+        if (mongo_number_at(&one, "until", now_ms) < now_ms && strcmp(bson_iter_key(&at), g->id) != 0)
             BSON_APPEND_UTF8(&unset, path, "");
     }
-    bson_append_document_end(&update, &unset);
+    mongo_add_operator(&update, "$unset", &unset);
     return mongo_change(g->m->client, MONGO_LEDGER, BCON_NEW("_id", MONGO_LEDGER), &update, false, NULL,
                         g->e);
 }
 
 static bool keep_hold(struct backing *g)
 {
-    bson_t ledger;
-    if (g->turn == RAW_EVENTS || clock_mono_ms(g->m->store.clock) - g->kept_ms < HOLD_KEEP_MS)
-        return true;
-    bool good = hold(g, false, &ledger);
-    bson_destroy(&ledger);
-    return good;
+    return g->turn == RAW_EVENTS || clock_mono_ms(g->m->store.clock) - g->kept_ms < HOLD_KEEP_MS ||
+           hold(g, false);
 }
 
 /* Longer documents may lack earlier batches. One that is open may be waited for by all that they lack. */
@@ -277,22 +269,23 @@ static bool refuse_log(struct backing *g, const char *slot, int64_t seq, const c
  * out. */
 static bool find_committed(struct backing *g, const struct mongo_logs *l, int i, struct mongo_logs *committed)
 {
-    int64_t seq = mongo_seq_of(&g->ledger, l->slot);
+    const char *slot = mongo_slots[i];
+    int64_t seq = mongo_seq_of(&g->ledger, slot);
     while (seq >= g->base[i]) {
         const struct mongo_open *log = mongo_find_log(l, seq);
         if (log == NULL)
-            return refuse_log(g, l->slot, seq, "gone");
+            return refuse_log(g, slot, seq, "gone");
         mongo_logs_add(committed, log);
         if (seq == g->base[i] && g->before[i] == NUMBER_NONE)
             return true; /* it was open when copying began */
         if (log->prev == NUMBER_NONE || log->prev >= seq)
-            return refuse_log(g, l->slot, seq, "of an older version");
+            return refuse_log(g, slot, seq, "of an older version");
         seq = log->prev;
     }
     return seq == g->before[i] || err_set(g->e, EX_DATAERR,
                                           "%s: the batches of writer %s do not follow on each other: it was "
                                           "changed by hand, or restored",
-                                          mongo_client_name(g->m->client), l->slot);
+                                          mongo_client_name(g->m->client), slot);
 }
 
 struct copying_log {
@@ -313,14 +306,11 @@ static bool take_part(void *context, const bson_t *document)
 static bool copy_log(struct backing *g, const struct mongo_open *log)
 {
     struct copying_log c = {.g = g, .good = true};
-    char from[MONGO_BATCH_BYTES], to[MONGO_BATCH_BYTES];
-    mongo_batch_id(from, log, "/");
-    mongo_batch_id(to, log, "0"); /* sorts behind "/" */
-    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
-    bool good = mongo_look(g->m->client, MONGO_BATCHES, filter,
-                           BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}"), take_part, &c, g->e) &&
-                c.good && mongo_log_check(text_slice(&c.packed), g->e) &&
-                (c.longer.len == 0 || mongo_log_check(text_slice(&c.longer), g->e));
+    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}");
+    bool good =
+        mongo_look(g->m->client, MONGO_BATCHES, mongo_filter_parts(log), options, take_part, &c, g->e) &&
+        c.good && mongo_log_check(text_slice(&c.packed), g->e) &&
+        (c.longer.len == 0 || mongo_log_check(text_slice(&c.longer), g->e));
     text_fini(&c.packed);
     text_fini(&c.longer);
     return good;
@@ -330,13 +320,9 @@ static bool find_logs(struct backing *g, struct mongo_logs *committed)
 {
     bool good = true;
     for (int i = 0; good && i < MONGO_SLOTS; i++) {
-        char path[64];
-        bson_iter_t slot;
         struct mongo_logs l = {.count = 0};
-        snprintf(l.slot, sizeof l.slot, "w%d", i);
-        snprintf(path, sizeof path, "writers.w%d", i);
-        good = !mongo_find_member(&g->ledger, path, &slot) ||
-               (mongo_list_logs(g->m, &l, g->e) && find_committed(g, &l, i, committed));
+        good = mongo_slot_at(&g->ledger, mongo_slots[i], "home_seq", -1) < 0 ||
+               (mongo_list_logs(g->m, mongo_slots[i], &l, g->e) && find_committed(g, &l, i, committed));
         free(l.list);
     }
     return good;
@@ -402,10 +388,8 @@ static void add_each(const bson_t *from, const char *name, bson_t *to,
     bson_iter_t at;
     bson_t list, members;
     BSON_APPEND_DOCUMENT_BEGIN(to, name, &list);
-    for (bool more = mongo_begin_members(from, name, &at); more && bson_iter_next(&at);) {
-        if (mongo_take_document(&at, &members))
-            add(bson_iter_key(&at), &members, &list);
-    }
+    for (bool more = mongo_begin_members(from, name, &at); more && mongo_next_document(&at, &members);)
+        add(bson_iter_key(&at), &members, &list);
     bson_append_document_end(to, &list);
 }
 
@@ -414,8 +398,8 @@ static bool copy_seats(struct backing *g)
     bson_iter_t at;
     bson_t members;
     bool good = true, more = mongo_begin_members(&g->ledger, "writers", &at);
-    while (good && more && bson_iter_next(&at))
-        good = !mongo_take_document(&at, &members) || copy_seat(g, bson_iter_key(&at), &members);
+    while (good && more && mongo_next_document(&at, &members))
+        good = copy_seat(g, bson_iter_key(&at), &members);
     return good;
 }
 
@@ -449,15 +433,12 @@ static bool read_bases(struct backing *g)
 /* Reads the ledger and the seats, if the note is still there. */
 static bool take_picture(struct backing *g)
 {
-    bson_t held;
-    bool good = hold(g, false, &held);
-    bson_destroy(&held);
-    if (!good)
+    char note[ID_BYTES + 16];
+    bson_iter_t it;
+    snprintf(note, sizeof note, "backups.%s", g->id);
+    if (!hold(g, false))
         return false;
     bson_destroy(&g->ledger);
-    char note[ID_BYTES + 16];
-    snprintf(note, sizeof note, "backups.%s", g->id);
-    bson_iter_t it;
     return mongo_read_picture(g->m, &g->ledger, g->e) &&
            (mongo_find_member(&g->ledger, note, &it) || forgotten(g));
 }
@@ -465,13 +446,8 @@ static bool take_picture(struct backing *g)
 /* If the note is still there afterwards, no report has taken the place of another one meanwhile. */
 static bool copy_reports(struct backing *g)
 {
-    bson_t held;
     g->turn = REPORTS;
-    if (!mongo_each_owned(g->m, NULL, see_collection, g, g->e))
-        return false;
-    bool good = hold(g, false, &held);
-    bson_destroy(&held);
-    return good;
+    return mongo_each_owned(g->m, NULL, see_collection, g, g->e) && hold(g, false);
 }
 
 static bool copy_held(struct backing *g)
@@ -479,10 +455,7 @@ static bool copy_held(struct backing *g)
     bson_t ledger;
     bool may = mongo_read_ledger(g->m, &ledger, g->e) && mongo_check_format(g->m, &ledger, g->e);
     bson_destroy(&ledger);
-    bson_init(&ledger);
-    may = may && hold(g, true, &ledger);
-    bson_destroy(&ledger);
-    if (!may)
+    if (!may || !hold(g, true))
         return false;
     failpoint(FAILPOINT_BACKUP_HELD);
     bool good = read_bases(g) && mongo_each_owned(g->m, NULL, see_collection, g, g->e);

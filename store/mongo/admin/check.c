@@ -33,8 +33,9 @@ struct problems {
     void *context;
 };
 
-/* The numbers of each slot that a collection has. */
+/* A collection, and the numbers of each slot that it has. */
 struct seen {
+    struct mongo_collection of;
     int64_t seq[MONGO_SLOTS];   /* highest number; -1: none */
     char ids[MONGO_SLOTS][256]; /* a document with the highest number */
     uint64_t lost[MONGO_SLOTS]; /* documents with a number in the slot's gap */
@@ -48,11 +49,9 @@ struct checking {
     bson_t before; /* the ledger before the documents were read */
     struct mongo_gap gaps[MONGO_SLOTS][MONGO_GAPS];
     struct text key, id;
-    const struct mongo_collection *collection;
-    struct seen *seen;        /* that of the current collection */
-    struct seen *collections; /* one for each of `names` */
-    struct mongo_collection *names;
-    size_t count, capacity, name_capacity;
+    struct seen *seen; /* the current collection, of `collections` */
+    struct seen *collections;
+    size_t count, capacity;
 };
 
 static void PRINTF_LIKE(2, 3) tell(const struct problems *to, const char *format, ...)
@@ -92,7 +91,7 @@ static void note_applied(struct checking *g, const char *key, int64_t seq, const
 /* Does the `_id` of a document fit its metadata? */
 static void check_name(struct checking *g, const bson_t *document)
 {
-    const struct mongo_collection *c = g->collection;
+    const struct mongo_collection *c = &g->seen->of;
     struct mongo_store *m = g->m;
     char time[MONGO_TIME_BYTES];
     bool is_other, has_time = c->holds == HOLDS_DOCUMENTS;
@@ -119,10 +118,11 @@ static bool see_document(void *context, const bson_t *document)
     bson_iter_t at;
     for (bool more = mongo_begin_members(document, "applied", &at); more && bson_iter_next(&at);)
         note_applied(g, bson_iter_key(&at), bson_iter_as_int64(&at), id_of(document));
-    bool is_series = g->collection->holds == HOLDS_SERIES &&
+    const struct mongo_collection *c = &g->seen->of;
+    bool is_series = c->holds == HOLDS_SERIES &&
                      /* without dimensions, the series has no metadata */
-                     g->m->reports[g->collection->report].dimension_count > 0;
-    if (g->collection->holds == HOLDS_DOCUMENTS || is_series)
+                     g->m->reports[c->report].dimension_count > 0;
+    if (c->holds == HOLDS_DOCUMENTS || is_series)
         check_name(g, document);
     return true;
 }
@@ -134,13 +134,11 @@ static bool see_collection(void *context, const struct mongo_collection *c, stru
         c->holds == HOLDS_RAW)
         return true;
     g->collections = xgrow(g->collections, &g->capacity, g->count + 1, sizeof *g->collections);
-    g->names = xgrow(g->names, &g->name_capacity, g->count + 1, sizeof *g->names);
-    g->names[g->count] = *c;
     g->seen = &g->collections[g->count++];
     memset(g->seen, 0, sizeof *g->seen);
+    g->seen->of = *c;
     for (int slot = 0; slot < MONGO_SLOTS; slot++)
         g->seen->seq[slot] = -1;
-    g->collection = c;
     bson_t *options =
         BCON_NEW("projection", "{", "applied", BCON_BOOL(true), "metadata", BCON_BOOL(true), "}");
     return mongo_look(g->m->client, c->name, NULL, options, see_document, g, e);
@@ -151,7 +149,7 @@ static bool see_collection(void *context, const struct mongo_collection *c, stru
 static bool check_ahead(struct checking *g, size_t i, const bson_t *after, struct err *e)
 {
     const struct seen *s = &g->collections[i];
-    const char *name = g->names[i].name;
+    const char *name = s->of.name;
     for (int slot = 0; slot < MONGO_SLOTS; slot++) {
         int64_t seq = mongo_slot_at(after, mongo_slots[slot], "seq", -1), count;
         char path[MONGO_SLOT_BYTES + 16];
@@ -184,7 +182,7 @@ static void check_lost(struct checking *g, size_t i)
                  "%s: %" PRIu64
                  " documents, one of them \"%s\", have batches of writer w%d that the ledger has "
                  "never known: they are of what was counted before it was put back",
-                 g->names[i].name, s->lost[slot], s->lost_ids[slot], slot);
+                 s->of.name, s->lost[slot], s->lost_ids[slot], slot);
     }
 }
 
@@ -192,7 +190,7 @@ static void check_lost(struct checking *g, size_t i)
 static void check_behind(struct checking *g)
 {
     for (size_t i = 0; i < g->count; i++) {
-        for (int slot = 0; g->names[i].holds == HOLDS_BOOKS && slot < MONGO_SLOTS; slot++) {
+        for (int slot = 0; g->collections[i].of.holds == HOLDS_BOOKS && slot < MONGO_SLOTS; slot++) {
             struct mongo_open open;
             const char *name = mongo_slots[slot];
             int64_t seq = mongo_slot_at(&g->before, name, "seq", -1);
@@ -201,7 +199,7 @@ static void check_behind(struct checking *g)
                      "%s: by the ledger, batch %" PRId64
                      " of writer w%d is done, but no books have it: they are older "
                      "than the ledger, and what it calls counted may be missing",
-                     g->names[i].name, seq, slot);
+                     g->collections[i].of.name, seq, slot);
         }
     }
 }
@@ -209,7 +207,7 @@ static void check_behind(struct checking *g)
 /* Checks that the next roll-up passes the documents' guard. */
 static bool check_fence(struct checking *g, size_t i, struct err *e)
 {
-    const struct mongo_collection *c = &g->names[i];
+    const struct mongo_collection *c = &g->collections[i].of;
     struct mongo_version_stamps stamps = {0};
     for (size_t t = 0; t < MONGO_TARGETS && c->holds == HOLDS_DOCUMENTS; t++) {
         const bool is_of_target = c->kind->span == mongo_targets[t].kind->span;
@@ -367,10 +365,9 @@ static void compare_seats(const struct seating *s)
         if (s->before.has[i])
             check_seat(s, i);
     }
-    for (bool more = mongo_begin_members(&s->home, "partitions", &at); more && bson_iter_next(&at);) {
-        if (mongo_take_document(&at, &partition))
-            check_from(s, bson_iter_key(&at), &partition);
-    }
+    for (bool more = mongo_begin_members(&s->home, "partitions", &at);
+         more && mongo_next_document(&at, &partition);)
+        check_from(s, bson_iter_key(&at), &partition);
 }
 
 /* Names damaged seats, missing seats, and seats that are newer than the ledger. */
@@ -393,14 +390,11 @@ static bool check_seats(struct mongo_store *m, const struct problems *problems, 
 
 static bool check_all(struct checking *g, struct err *e)
 {
-    bson_t after = BSON_INITIALIZER;
-    bool good =
-        mongo_find_weeks(g->m, &g->m->with_weeks, e) && mongo_each_collection(g->m, see_collection, g, e);
-    if (good) {
-        bson_destroy(&after);
-        good = mongo_read_ledger(g->m, &after, e) && check_ledger(g, &after, e) &&
-               check_seats(g->m, &g->problems, e);
-    }
+    bson_t after;
+    if (!mongo_find_weeks(g->m, &g->m->with_weeks, e) || !mongo_each_collection(g->m, see_collection, g, e))
+        return false;
+    bool good = mongo_read_ledger(g->m, &after, e) && check_ledger(g, &after, e) &&
+                check_seats(g->m, &g->problems, e);
     for (size_t i = 0; good && i < g->count; i++) {
         check_lost(g, i);
         good = check_ahead(g, i, &after, e) && check_fence(g, i, e);
@@ -422,6 +416,5 @@ bool mongo_check(struct store *st, check_fn *problem, void *context, struct err 
     text_fini(&g.key);
     text_fini(&g.id);
     free(g.collections);
-    free(g.names);
     return good;
 }

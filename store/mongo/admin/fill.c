@@ -15,10 +15,9 @@
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/begin.h"
-#include "store/mongo/writer/partition.h"
+#include "store/mongo/writer/past.h"
 #include "store/mongo/writer/position.h"
 #include "store/mongo/writer/retire.h"
-#include "store/mongo/writer/slot.h"
 #include "store/mongo/writer/update.h"
 
 #include <inttypes.h>
@@ -40,12 +39,6 @@ static bool see_raw(void *context, const struct mongo_place *place, const bson_t
     return true;
 }
 
-/* A user without the right to list databases may still copy: he sees the raw events of this one. */
-static bool find_raw(struct mongo_store *m, struct text *left_out, struct err *e)
-{
-    return mongo_each_owned(m, NULL, see_raw, left_out, e) || e->code == EX_NOPERM;
-}
-
 bool mongo_moment(struct store *st, struct text *moment, struct text *left_out, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
@@ -65,7 +58,8 @@ bool mongo_moment(struct store *st, struct text *moment, struct text *left_out, 
                     mongo_seq_of(&ledger, slot));
     }
     bson_destroy(&ledger);
-    return good && find_raw(m, left_out, e);
+    /* A user without the right to list databases may still copy: he sees the raw events of this one. */
+    return good && (mongo_each_owned(m, NULL, see_raw, left_out, e) || e->code == EX_NOPERM);
 }
 
 /* ---- the mark */
@@ -162,16 +156,14 @@ static bool delete_all_late(struct mongo_store *m, struct err *e)
 static bool send_log(struct mongo_store *m, const struct mongo_log *log, struct err *e)
 {
     const struct mongo_open o = {.slot = SLOT, .inc = m->writer.inc, .seq = m->writer.number, .prev = -1};
-    bool good = mongo_send(m, &o, text_slice(&log->packed), e);
-    for (int tries = 1; !good && tries < TRIES; tries++) {
+    for (int tries = 1; !mongo_send(m, &o, text_slice(&log->packed), e); tries++) {
         bool may_be_late = e->code == EX_DATAERR && m->writer.fills_again;
-        if (!e->retryable && !(may_be_late && delete_all_late(m, e)))
-            break;
+        if (tries == TRIES || (!e->retryable && !(may_be_late && delete_all_late(m, e))))
+            return false;
         if (e->retryable)
             clock_sleep(TRY_AGAIN_MS);
-        good = mongo_send(m, &o, text_slice(&log->packed), e);
     }
-    return good;
+    return true;
 }
 
 static bool fill(struct store *st, const struct batch *batch, struct err *e)
@@ -193,9 +185,8 @@ static bool fill(struct store *st, const struct batch *batch, struct err *e)
 /* Writes the books of one partition, or of one report itself: `count` entries. */
 static bool put_books(struct mongo_store *m, const struct store_book *books, size_t count, struct err *e)
 {
-    bool matched, is_of_report = books->source[0] == '\0';
-    bson_t filter = BSON_INITIALIZER, update = BSON_INITIALIZER, set;
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    const bool is_of_report = books->source[0] == '\0';
+    bson_t filter = BSON_INITIALIZER, update = BSON_INITIALIZER, set = BSON_INITIALIZER;
     for (size_t i = 0; i < count; i++) {
         const struct store_book *b = &books[i];
         mongo_set_entry(&set, b->report == STORE_NO_REPORT ? NULL : m->more[b->report].key, b->entry,
@@ -213,11 +204,11 @@ static bool put_books(struct mongo_store *m, const struct store_book *books, siz
     BSON_APPEND_INT64(&set, "applied." SLOT, m->writer.number);
     BSON_APPEND_DATE_TIME(&set, "modified", clock_wall_ms(m->store.clock));
     BSON_APPEND_INT32(&set, "v", MONGO_SCHEMA);
-    bson_append_document_end(&update, &set);
+    mongo_add_operator(&update, "$set", &set);
     BSON_APPEND_UTF8(&filter, "_id", m->id.ptr);
     mongo_add_guard(&filter, "applied." SLOT,
                     m->writer.number + 1); /* an earlier copy changes nothing any more */
-    return mongo_change(m->client, MONGO_BOOKS, &filter, &update, true, &matched, e);
+    return mongo_change(m->client, MONGO_BOOKS, &filter, &update, true, NULL, e);
 }
 
 static bool is_together(const struct store_book *a, const struct store_book *b)
@@ -251,13 +242,12 @@ static bool put_all_books(struct mongo_store *m, const struct store_content *con
 static bool put_report(struct mongo_store *m, size_t report, bool is_whole, struct err *e)
 {
     const struct report *r = &m->reports[report];
-    const struct watermarks none = {0};
     bson_t update = BSON_INITIALIZER;
     bson_t *set = mongo_report_members(r);
     BSON_APPEND_DOCUMENT(&update, is_whole ? "$set" : "$setOnInsert", set);
     bson_destroy(set);
     if (is_whole)
-        mongo_append_dates(&update, "expired", &none, &m->more[report].watermarks);
+        mongo_append_dates(&update, "expired", NULL, &m->more[report].watermarks);
     return mongo_change(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(m->more[report].key)), &update,
                         !is_whole, NULL, e);
 }
@@ -283,18 +273,16 @@ static bool are_past(const struct store_content *content)
 
 static bool put_past(struct mongo_store *m, const struct range *range, struct err *e)
 {
-    bson_t update = BSON_INITIALIZER, set;
-    text_clear(&m->id);
-    text_printf(&m->id, "%s/", range->source);
+    bson_t update = BSON_INITIALIZER, set = BSON_INITIALIZER;
+    (void)mongo_past_id(m, range->source);
     /* A source's positions grow: a late request of an earlier copy sets none back. */
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->id.ptr), "next", "{", "$not", "{", "$gt",
                               BCON_INT64(range->to), "}", "}");
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     BSON_APPEND_UTF8(&set, "source", range->source);
     BSON_APPEND_UTF8(&set, "partition", "");
     BSON_APPEND_INT64(&set, "epoch", 1);
     mongo_add_position(m, NULL, range, &set);
-    bson_append_document_end(&update, &set);
+    mongo_add_operator(&update, "$set", &set);
     return mongo_change(m->client, MONGO_PAST, filter, &update, true, NULL, e);
 }
 
@@ -319,10 +307,9 @@ static void add_position(struct mongo_store *m, const struct range *range, bson_
 static bool take_mark_away(struct mongo_store *m, const struct store_content *content, struct err *e)
 {
     bool matched, has_past = are_past(content);
-    bson_t filter = BSON_INITIALIZER, update = BSON_INITIALIZER, set;
+    bson_t filter = BSON_INITIALIZER, update = BSON_INITIALIZER, set = BSON_INITIALIZER;
     mongo_add_ledger(m, &filter);
     BSON_APPEND_INT64(&filter, "writers." SLOT ".inc", m->writer.inc);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     if (content->book_count > 0 || has_filled(m)) /* else no batch was ever counted */
         BSON_APPEND_INT64(&set, "writers." SLOT ".seq", m->writer.number);
     BSON_APPEND_DATE_TIME(&set, "writers." SLOT ".lease", 0);
@@ -330,7 +317,7 @@ static bool take_mark_away(struct mongo_store *m, const struct store_content *co
         if (content->positions[i].partition[0] != '\0' || !has_past)
             add_position(m, &content->positions[i], &set);
     }
-    bson_append_document_end(&update, &set);
+    mongo_add_operator(&update, "$set", &set);
     BCON_APPEND(&update, "$unset", "{", "restoring", "", "}");
     return mongo_change(m->client, MONGO_LEDGER, &filter, &update, false, &matched, e) &&
            (matched || lose(m, e));
@@ -369,7 +356,7 @@ static bool add_reports(struct mongo_store *m, const struct store_options *optio
                         const struct report *reports, size_t count, struct err *e)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!mongo_add_report(m, &reports[i], NULL, e))
+        if (!mongo_add_report(m, &reports[i], NULL, false, true, e))
             return false;
         m->reports[i].series_max = UINT32_MAX; /* the source decided what is `other` */
         m->more[i].has_all_names = true;

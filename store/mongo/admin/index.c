@@ -7,7 +7,6 @@
 #include "store/mongo/job/ttl.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/wire/index.h"
 
 #include <inttypes.h>
 

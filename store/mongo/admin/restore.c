@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "store/mongo/admin/backup.h"
 #include "store/mongo/admin/copy.h"
 #include "store/mongo/admin/dump.h"
@@ -29,8 +28,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
 #define TRIES        5
 #define TRY_AGAIN_MS 500
@@ -137,10 +134,9 @@ static bool raise_seats(struct restoring *r)
 {
     bson_t least = BSON_INITIALIZER;
     for (int i = 0; i < MONGO_SLOTS; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "writers.w%d.inc", i);
+        char path[MONGO_SLOT_PATH_BYTES];
         if (r->seats[i] > 0)
-            BSON_APPEND_INT64(&least, path, r->inc);
+            BSON_APPEND_INT64(&least, mongo_slot_path(mongo_slots[i], "inc", path), r->inc);
     }
     bool good = bson_empty(&least) ||
                 (mongo_change(r->m->client, MONGO_LEDGER, BCON_NEW("_id", MONGO_LEDGER),
@@ -205,9 +201,8 @@ static bool send_load(struct restoring *r)
     bool good = false;
     for (int tries = 0; !good && tries < TRIES; tries++) {
         bson_t reply;
-        bson_iter_t errors;
         if (tries > 0)
-            nanosleep(&(struct timespec){.tv_nsec = TRY_AGAIN_MS * 1000000L}, NULL);
+            clock_sleep(TRY_AGAIN_MS);
         bson_t *command = BCON_NEW("insert", BCON_UTF8(l->place.collection), "ordered", BCON_BOOL(false),
                                    "documents", BCON_ARRAY(&l->documents));
         good = mongo_write_in(r->m->client, l->place.database, command, NULL, &reply, r->e);
@@ -217,7 +212,7 @@ static bool send_load(struct restoring *r)
                 r->e, EX_TEMPFAIL,
                 "%s: another program writes into %s while it is restored: stop all daemons and restore again",
                 mongo_client_name(r->m->client), l->place.collection);
-        else if (good && bson_iter_init_find(&errors, &reply, "writeErrors"))
+        else if (good)
             good = mongo_check_inserts(r->m->client, &reply, l->place.collection, r->e);
         bson_destroy(&reply);
         bson_destroy(command);
@@ -298,11 +293,6 @@ static bool load_all(struct restoring *r)
 
 /* ---- the batches that were counted during the backup */
 
-static bool refuse_log(struct restoring *r)
-{
-    return err_prefix(r->e, "the log of a batch in the backup, of slot %s: take another backup", r->log.slot);
-}
-
 /* Applies a log as a recovery does: a document that was copied late enough already has it. Logs follow each
  * other, so a higher number in a document is as good. */
 static bool carry_out(struct restoring *r)
@@ -310,13 +300,15 @@ static bool carry_out(struct restoring *r)
     const struct slice packed = text_slice(&r->packed);
     r->log.prev = -1;
     const bool has_longer = r->longer.len > 0;
-    bool good = r->only_checks
-                    ? (mongo_log_check(packed, r->e) &&
-                       (!has_longer || mongo_log_check(text_slice(&r->longer), r->e))) ||
-                          refuse_log(r)
-                    : mongo_send(r->m, &r->log, packed, r->e) &&
-                          (!has_longer || mongo_send(r->m, &r->log, text_slice(&r->longer), r->e)) &&
-                          goes_on(r, MONGO_BATCHES);
+    bool good =
+        r->only_checks
+            ? (mongo_log_check(packed, r->e) &&
+               (!has_longer || mongo_log_check(text_slice(&r->longer), r->e))) ||
+                  err_prefix(r->e, "the log of a batch in the backup, of slot %s: take another backup",
+                             r->log.slot)
+            : mongo_send(r->m, &r->log, packed, r->e) &&
+                  (!has_longer || mongo_send(r->m, &r->log, text_slice(&r->longer), r->e)) &&
+                  goes_on(r, MONGO_BATCHES);
     text_clear(&r->packed);
     text_clear(&r->longer);
     r->batches += !r->only_checks;
@@ -383,13 +375,6 @@ static bool put_report(void *context, const bson_t *document, struct err *e)
     return good;
 }
 
-/* Writes the reports, by which readers find the database. */
-static bool put_reports(struct restoring *r)
-{
-    const struct mongo_dump_entry *entry = mongo_dump_find(&r->dump, r->dump.database, MONGO_REPORTS);
-    return entry == NULL || mongo_dump_read(&r->dump, entry, put_report, r, r->e);
-}
-
 /* Makes the indexes as they were. If the server refuses one, that is logged: counting does not need it. */
 static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *entry)
 {
@@ -404,9 +389,9 @@ static bool make_indexes(struct restoring *r, const struct mongo_dump_entry *ent
     BSON_APPEND_UTF8(&command, "createIndexes", place.collection);
     BSON_APPEND_ARRAY_BEGIN(&command, "indexes", &list);
     bool has = good && mongo_begin_members(&metadata, "indexes", &at);
-    while (has && bson_iter_next(&at)) {
+    while (has && mongo_next_document(&at, &index)) {
         char room[MONGO_KEY_BYTES];
-        if (!mongo_take_document(&at, &index) || strcmp(mongo_text_at(&index, "name"), "_id_") == 0)
+        if (strcmp(mongo_text_at(&index, "name"), "_id_") == 0)
             continue;
         bson_append_document_begin(&list, mongo_array_key(count++, room), -1, &one);
         bson_copy_to_excluding_noinit(&index, &one, "ns", NULL);
@@ -467,10 +452,8 @@ static void append_slots(const struct restoring *r, const bson_t *copied, bson_t
     static const bson_t none = BSON_INITIALIZER;
     bson_iter_t at;
     bson_t own;
-    for (bool more = mongo_begin_members(copied, "writers", &at); more && bson_iter_next(&at);) {
-        if (mongo_take_document(&at, &own))
-            append_slot(r, bson_iter_key(&at), &own, writers);
-    }
+    for (bool more = mongo_begin_members(copied, "writers", &at); more && mongo_next_document(&at, &own);)
+        append_slot(r, bson_iter_key(&at), &own, writers);
     for (size_t slot = 0; slot < MONGO_SLOTS; slot++) {
         if (r->seats[slot] > 0 && !bson_has_field(writers, mongo_slots[slot]))
             append_slot(r, mongo_slots[slot], &none, writers);
@@ -542,7 +525,9 @@ static bool restore_all(struct restoring *r)
     if (!apply_batches(r) || !reset_jobs(r))
         return false;
     failpoint(FAILPOINT_RESTORE_APPLIED);
-    bool good = put_reports(r);
+    /* by the reports readers find the database */
+    const struct mongo_dump_entry *reports = mongo_dump_find(&r->dump, r->dump.database, MONGO_REPORTS);
+    bool good = reports == NULL || mongo_dump_read(&r->dump, reports, put_report, r, r->e);
     for (size_t i = 0; good && i < r->dump.count; i++)
         good = make_indexes(r, &r->dump.list[i]);
     return good && put_seats_and_ledger(r);

@@ -4,7 +4,7 @@
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/top.h"
 #include "store/mongo/raw/place.h"
-#include "store/mongo/wire/index.h"
+#include "store/mongo/wire/command.h"
 
 static bool each_of_sketches(struct mongo_store *m, size_t report, bool with_weeks, mongo_collection_fn *fn,
                              void *context, struct err *e)

@@ -24,7 +24,7 @@
 #include "aggregate/raw.h"
 #include "base/err.h"
 #include "store/mongo/handle/handle.h"
-#include "store/mongo/wire/index.h"
+#include "store/mongo/wire/command.h"
 #include "store/store.h"
 
 #include <bson/bson.h>

@@ -251,12 +251,8 @@ static void add_top(const struct schema *s, bson_t *to)
 /* Adds the members that every update sets. */
 static void add_common(const struct schema *s, bson_t *to)
 {
-    bson_t applied;
     add_type(to, "_id", "string");
-    begin_map(to, "applied", &applied);
-    if (s->whole)
-        add_type(&applied, "additionalProperties", "long");
-    bson_append_document_end(to, &applied);
+    add_numbers(s, to, "applied", "long");
     add_type(to, "modified", "date");
     add_type(to, "v", "int");
 }

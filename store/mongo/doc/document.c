@@ -1,4 +1,3 @@
-/* The names of documents, and the columns of a measure as their members. */
 #include "store/mongo/doc/document.h"
 
 #include "aggregate/dimension.h"
@@ -98,11 +97,7 @@ void mongo_add_guard(bson_t *filter, const char *applied, int64_t number)
 
 void mongo_add_guard_of_copy(bson_t *filter, const char *applied, int64_t from, int64_t number)
 {
-    bson_t guard;
-    BSON_APPEND_DOCUMENT_BEGIN(filter, applied, &guard);
-    BSON_APPEND_INT64(&guard, "$gte", from);
-    BSON_APPEND_INT64(&guard, "$lt", number);
-    bson_append_document_end(filter, &guard);
+    BCON_APPEND(filter, applied, "{", "$gte", BCON_INT64(from), "$lt", BCON_INT64(number), "}");
 }
 
 bool mongo_key_of(const struct mongo_store *m, size_t report, const bson_iter_t *metadata, struct text *key,

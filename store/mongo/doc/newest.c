@@ -59,11 +59,6 @@ static bool find_last(struct mongo_store *m, size_t report, const struct mongo_k
     return good;
 }
 
-static enum span at_least_hours(const struct mongo_kind *k)
-{
-    return k->span < SPAN_HOUR ? SPAN_HOUR : k->span;
-}
-
 bool mongo_documents_end(struct mongo_store *m, size_t report, int64_t before_ms, int64_t *end_ms,
                          struct err *e)
 {
@@ -91,7 +86,7 @@ bool mongo_newest(struct store *st, size_t report, int64_t before_ms, struct new
             return false;
         if (start_ms < newest->start_ms || start_ms < 0)
             continue; /* the report leaves the newest counts out of documents this short */
-        newest->span = at_least_hours(&kinds[k]);
+        newest->span = kinds[k].span < SPAN_HOUR ? SPAN_HOUR : kinds[k].span;
         newest->start_ms = span_floor(newest->span, start_ms);
         finest = &kinds[k];
     }

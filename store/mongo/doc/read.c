@@ -6,7 +6,6 @@
 #include "store/mongo/doc/series.h"
 #include "store/mongo/doc/sketch.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/wire/id.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -139,7 +139,7 @@ void mongo_add_newest(bson_t *push, const char *path, const struct recent *newes
 {
     char name[256];
     struct text packed = {0};
-    bson_t of, sort;
+    bson_t of;
     recent_pack(newest, &packed);
     struct slice rest = text_slice(&packed);
     const uint32_t limit = recent_begin(&rest);
@@ -147,11 +147,8 @@ void mongo_add_newest(bson_t *push, const char *path, const struct recent *newes
     snprintf(name, sizeof name, "%s." MONGO_EVENTS, path);
     bson_append_document_begin(push, name, -1, &of);
     add_events(&of, rest);
-    BSON_APPEND_DOCUMENT_BEGIN(&of, "$sort", &sort);
-    BSON_APPEND_INT32(&sort, "time", -1);
-    BSON_APPEND_INT32(&sort, "at", -1);
-    bson_append_document_end(&of, &sort);
-    BSON_APPEND_INT32(&of, "$slice", (int32_t)limit);
+    BCON_APPEND(&of, "$sort", "{", "time", BCON_INT32(-1), "at", BCON_INT32(-1), "}", "$slice",
+                BCON_INT32((int32_t)limit));
     bson_append_document_end(push, &of);
     text_fini(&packed);
 }

@@ -1,4 +1,3 @@
-/* Reads cached rankings. */
 #include "store/mongo/doc/top.h"
 
 #include "store/mongo/doc/decimal.h"
@@ -7,7 +6,6 @@
 #include "store/mongo/doc/sketch.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/wire/id.h"
 
 #include <stdio.h>
 

@@ -19,14 +19,11 @@ const char *mongo_unrolled_path(const struct mongo_unrolled *u, char buf[MONGO_U
 int64_t mongo_last_unrolled(const bson_t *seat)
 {
     const int64_t rolled = mongo_number_at(seat, "rolled", 0);
-    int64_t last = 0;
+    int64_t last = rolled;
     bson_iter_t at;
-    for (bool more = mongo_begin_members(seat, "unrolled", &at); more && bson_iter_next(&at);) {
-        const int64_t number = bson_iter_as_int64(&at);
-        if (number > rolled && number > last)
-            last = number;
-    }
-    return last;
+    for (bool more = mongo_begin_members(seat, "unrolled", &at); more && bson_iter_next(&at);)
+        last = bson_iter_as_int64(&at) > last ? bson_iter_as_int64(&at) : last;
+    return last > rolled ? last : 0;
 }
 
 uint64_t mongo_count_unrolled(const bson_t *seat)

@@ -136,12 +136,10 @@ void mongo_append_dates(bson_t *update, const char *member, const struct waterma
     for (int s = 0; s < SPAN_COUNT; s++) {
         char path[32];
         snprintf(path, sizeof path, "%s.%s", member, span_name((enum span)s));
-        if (watermarks->before_ms[s] > before->before_ms[s])
+        if (watermarks->before_ms[s] > (before != NULL ? before->before_ms[s] : 0))
             BSON_APPEND_DATE_TIME(&max, path, watermarks->before_ms[s]);
     }
-    if (!bson_empty(&max)) /* servers refuse an empty $max */
-        BSON_APPEND_DOCUMENT(update, "$max", &max);
-    bson_destroy(&max);
+    mongo_add_operator(update, "$max", &max);
 }
 
 bool mongo_change_report(struct mongo_store *m, size_t report, bson_t *update, struct err *e)

@@ -18,7 +18,7 @@ bool mongo_refresh_watermarks(struct mongo_store *m, struct err *e) MUST_CHECK;
 /* Stores `watermarks` in the handle. If a watermark moved back, sweeps begin anew. */
 void mongo_know_watermarks(struct mongo_store *m, size_t report, const struct watermarks *watermarks);
 /* Adds { $max: { "expired.minute": …, … } } to an update: all watermarks of `watermarks` that are later than
- * in `before`. */
+ * in `before`; NULL: all that there are. */
 void mongo_append_dates(bson_t *update, const char *member, const struct watermarks *before,
                         const struct watermarks *watermarks);
 /* Updates the document of a report, and destroys the update. EX_DATAERR: it is not there any more. */

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "store/mongo/wire/field.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* clang-format off */
@@ -20,6 +21,12 @@ size_t mongo_slot_number(const char *name)
 {
     size_t number;
     return name[0] == 'w' && mongo_name_is_number(name + 1, MONGO_SLOTS, &number) ? number : MONGO_SLOTS;
+}
+
+const char *mongo_slot_path(const char *slot, const char *name, char buf[MONGO_SLOT_PATH_BYTES])
+{
+    snprintf(buf, MONGO_SLOT_PATH_BYTES, "writers.%.*s.%s", MONGO_SLOT_BYTES, slot, name);
+    return buf;
 }
 
 /* ---- reports */
@@ -41,14 +48,15 @@ void mongo_take_report(struct mongo_store *m, const struct report *r, const char
     mongo_report_init(&m->more[n], r, key, has_zeros, is_decimal);
 }
 
-bool mongo_add_report(struct mongo_store *m, const struct report *r, const char *key, struct err *e)
+bool mongo_add_report(struct mongo_store *m, const struct report *r, const char *key, bool has_zeros,
+                      bool is_decimal, struct err *e)
 {
     struct report own;
     if (!report_read(&own, slice_text(r->name), r->generation, slice_text(r->definition), e))
         return false;
     own.series_max = r->series_max;
     memcpy(own.keep_ms, r->keep_ms, sizeof own.keep_ms);
-    mongo_take_report(m, &own, key, false, key == NULL);
+    mongo_take_report(m, &own, key, has_zeros, is_decimal);
     return true;
 }
 
@@ -73,12 +81,6 @@ bool mongo_connection(struct mongo_store *m, size_t i, struct mongo_client **cli
         e->retryable = true; /* the first connection could be made, and a committed batch must be applied */
     *client = i > 0 ? m->others[i - 1] : m->client;
     return *client != NULL;
-}
-
-static void close_others(struct mongo_store *m)
-{
-    for (size_t i = 0; i < MONGO_CONNECTIONS_MAX - 1; i++)
-        mongo_client_close(m->others[i]);
 }
 
 /* ---- the handle */
@@ -155,7 +157,8 @@ void mongo_free(struct mongo_store *m)
     }
     free_partitions(m);
     mongo_client_close(m->client);
-    close_others(m);
+    for (size_t i = 0; i < MONGO_CONNECTIONS_MAX - 1; i++)
+        mongo_client_close(m->others[i]);
     free_raws(m);
     free(m->uri);
     mongo_log_fini(&m->batch.log);

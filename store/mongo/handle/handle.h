@@ -320,6 +320,9 @@ static inline struct mongo_store *mongo_of(struct store *st)
 extern const char mongo_slots[MONGO_SLOTS][MONGO_SLOT_BYTES];
 /* The number of the slot "w17"; MONGO_SLOTS: it is no slot. */
 size_t mongo_slot_number(const char *name);
+/* The path of a member of a slot in the ledger: "writers.w17.inc". */
+#define MONGO_SLOT_PATH_BYTES 64
+const char *mongo_slot_path(const char *slot, const char *name, char buf[MONGO_SLOT_PATH_BYTES]);
 
 /* A handle without reports and operations, by the system's clock. It sends nothing to the server. */
 struct mongo_store *mongo_new(const char *uri, bool primary, int64_t wait_max_ms, struct err *e) MUST_CHECK;
@@ -329,9 +332,9 @@ bson_t *mongo_report_members(const struct report *r);
 /* The handle owns `r` from now on. `key`: as of mongo_report_init(). */
 void mongo_take_report(struct mongo_store *m, const struct report *r, const char *key, bool has_zeros,
                        bool is_decimal);
-/* Copies `r`. A new report, without a key, is decimal. */
-bool mongo_add_report(struct mongo_store *m, const struct report *r, const char *key,
-                      struct err *e) MUST_CHECK;
+/* The same of a copy of `r`. */
+bool mongo_add_report(struct mongo_store *m, const struct report *r, const char *key, bool has_zeros,
+                      bool is_decimal, struct err *e) MUST_CHECK;
 void mongo_partition_fini(struct mongo_partition *p);
 /* Sets how much is sent at once: the server's limits, but no more than limits.h says. */
 bool mongo_take_limits(struct mongo_store *m, struct err *e) MUST_CHECK;

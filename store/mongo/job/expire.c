@@ -25,6 +25,7 @@
 #include "store/mongo/job/ttl.h"
 #include "store/mongo/raw/place.h"
 #include "store/mongo/wire/command.h"
+#include "store/mongo/wire/field.h"
 #include "store/mongo/wire/page.h"
 #include "store/mongo/writer/longer.h"
 
@@ -62,11 +63,10 @@ static bool is_unrolled(struct mongo_store *m, enum span fine, int64_t before_ms
 static bool must_wait(struct mongo_store *m, size_t report, const struct watermarks *watermarks, bool *must,
                       struct err *e)
 {
-    size_t count;
     const struct report *r = &m->reports[report];
     const int64_t now_ms = clock_mono_ms(m->store.clock);
     int64_t *since_ms = &m->more[report].waits_since_ms;
-    const struct mongo_kind *fine = mongo_kinds(r, &count);
+    const struct mongo_kind *fine = mongo_kinds(r, NULL);
     if (!is_unrolled(m, fine->span, watermarks->before_ms[mongo_longest(r, fine)], must, e))
         return false;
     *since_ms = !*must ? 0 : *since_ms == 0 ? now_ms : *since_ms;
@@ -119,9 +119,8 @@ static bool find_safe(struct mongo_store *m, size_t report, const struct waterma
 static bool put_lower(struct mongo_store *m, size_t report, const struct watermarks *before,
                       const struct watermarks *watermarks, bool *matched, struct err *e)
 {
-    bson_t filter = BSON_INITIALIZER, update = BSON_INITIALIZER, set;
+    bson_t filter = BSON_INITIALIZER, update = BSON_INITIALIZER, set = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&filter, "_id", m->more[report].key);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     for (int s = 0; s < SPAN_COUNT; s++) {
         char path[32];
         if (watermarks->before_ms[s] >= before->before_ms[s])
@@ -133,7 +132,7 @@ static bool put_lower(struct mongo_store *m, size_t report, const struct waterma
         if (m->more[report].swept.before_ms[s] > watermarks->before_ms[s])
             BSON_APPEND_DATE_TIME(&set, path, watermarks->before_ms[s]);
     }
-    bson_append_document_end(&update, &set);
+    mongo_add_operator(&update, "$set", &set);
     return mongo_change(m->client, MONGO_REPORTS, &filter, &update, false, matched, e);
 }
 
@@ -168,9 +167,8 @@ static bool delete_page(struct mongo_store *m, const struct mongo_range *range, 
 static bool unset_page(struct mongo_store *m, size_t report, const char *collection, enum span span,
                        const struct mongo_page *p, int64_t *count, struct err *e)
 {
-    bson_t update = BSON_INITIALIZER, unset, filter;
+    bson_t update = BSON_INITIALIZER, unset = BSON_INITIALIZER, filter;
     mongo_page_filter(p, NULL, &filter);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
     for (size_t i = 0; i < m->reports[report].measure_count; i++) {
         char path[MEASURE_NAME_BYTES + MONGO_PATH_BYTES];
         if (measure_has_sketch(&m->reports[report].measures[i]))
@@ -178,7 +176,7 @@ static bool unset_page(struct mongo_store *m, size_t report, const char *collect
         snprintf(path, sizeof path, "%s%s", m->more[report].fields[i], mongo_member(span));
         BSON_APPEND_UTF8(&unset, path, "");
     }
-    bson_append_document_end(&update, &unset);
+    mongo_add_operator(&update, "$unset", &unset);
     failpoint(FAILPOINT_EXPIRE_BEFORE_COMMIT);
     bool good = mongo_change_all(m->client, collection, &filter, &update, count, e);
     failpoint(FAILPOINT_EXPIRE_AFTER_COMMIT);
@@ -348,22 +346,16 @@ static bool delete_tops(struct expiring *x, struct err *e)
     return true;
 }
 
-static bool expire_report(struct mongo_store *m, size_t report, int64_t now_ms, int64_t end_ms,
-                          struct expired *expired, struct err *e)
-{
-    struct expiring x = {.m = m, .report = report, .expired = expired, .now_ms = now_ms, .end_ms = end_ms};
-    return mongo_each_kind(m, report, true, expire_kind, &x, e) && (expired->more || delete_tops(&x, e));
-}
-
 /* Expires the report whose turn it is. Each report gets its turn, however slow the server is, and even if
  * others fail. */
 static bool expire_next(struct mongo_store *m, int64_t now_ms, int64_t end_ms, struct expired *expired,
                         struct err *e)
 {
     struct expired one = {0};
-    size_t report = m->worker.expire_next;
-    m->worker.expire_next = (report + 1) % m->store.report_count;
-    bool good = expire_report(m, report, now_ms, end_ms, &one, e);
+    struct expiring x = {
+        .m = m, .report = m->worker.expire_next, .expired = &one, .now_ms = now_ms, .end_ms = end_ms};
+    m->worker.expire_next = (x.report + 1) % m->store.report_count;
+    bool good = mongo_each_kind(m, x.report, true, expire_kind, &x, e) && (one.more || delete_tops(&x, e));
     expired->rows += one.rows;
     m->worker.expire_clean = good && one.rows == 0 && !one.more ? m->worker.expire_clean + 1 : 0;
     return good;

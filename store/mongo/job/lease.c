@@ -9,14 +9,13 @@
 #include "store/mongo/wire/field.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LEASE_MS      120000 /* longer than one request of updates may take */
 #define LEASE_KEEP_MS 10000
-#define OPEN_WAIT_MS \
-    180000 /* a batch is applied and rolled up sooner, or recovered after its writer's lease */
-#define OPEN_LOOK_MS 50
+/* A batch is applied and rolled up sooner, or recovered after its writer's lease. */
+#define OPEN_WAIT_MS  180000
+#define OPEN_LOOK_MS  50
 
 struct mongo_job mongo_job_of(struct mongo_store *m, const struct store_roll *what, size_t report,
                               const char *name, struct err *e)
@@ -86,8 +85,6 @@ bool mongo_job_take(struct mongo_job *job, bson_t *after)
                               BCON_DATE_TIME(now_ms + LEASE_MS), "last_run", BCON_DATE_TIME(now_ms), "owner",
                               BCON_UTF8(owner), "}");
     bool good = mongo_modify(job->m->client, MONGO_JOBS, query, update, &taken, after, job->e);
-    bson_destroy(update);
-    bson_destroy(query);
     if (good && taken)
         job->fence = mongo_number_at(after, "fence", 0);
     job->goes_on = job->goes_on && (!good || taken);
@@ -195,7 +192,7 @@ bool mongo_job_wait_for_open(struct mongo_job *job, bool longer)
                 e, EX_TEMPFAIL,
                 "%s: a batch of writer %s has been under way for long: check that this writer still runs",
                 mongo_client_name(m->client), awaited_of(&a));
-        nanosleep(&(struct timespec){.tv_nsec = OPEN_LOOK_MS * 1000000L}, NULL);
+        clock_sleep(OPEN_LOOK_MS);
         good = mongo_read_ledger(m, &ledger, e) && mongo_recover_abandoned(m, &ledger, false, e);
         look_again(&a, &ledger);
         bson_destroy(&ledger);

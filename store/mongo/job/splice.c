@@ -59,7 +59,6 @@ static bool drop_rest(struct mongo_store *m, const char *name, int whole, int la
 static bool make_hidden(struct mongo_store *m, const char *name, int generation,
                         const struct watermarks *watermarks, struct err *e)
 {
-    const struct watermarks none = {0};
     struct report r = m->reports[0]; /* borrowed, but for its name and generation */
     char key[MONGO_NAME_BYTES];
     r.generation = generation;
@@ -69,14 +68,11 @@ static bool make_hidden(struct mongo_store *m, const char *name, int generation,
     BSON_APPEND_BOOL(members, MONGO_DROPPING, true);
     bson_t *update = BCON_NEW("$setOnInsert", BCON_DOCUMENT(members));
     bson_destroy(members);
-    mongo_append_dates(update, "expired", &none, watermarks);
-    bson_t document = BSON_INITIALIZER;
-    bool good =
-        mongo_change(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(key)), update, true, NULL, e);
-    if (good) {
-        bson_destroy(&document);
-        good = mongo_read_document(m->client, MONGO_REPORTS, key, &document, e);
-    }
+    mongo_append_dates(update, "expired", NULL, watermarks);
+    if (!mongo_change(m->client, MONGO_REPORTS, BCON_NEW("_id", BCON_UTF8(key)), update, true, NULL, e))
+        return false;
+    bson_t document;
+    bool good = mongo_read_document(m->client, MONGO_REPORTS, key, &document, e);
     if (good && !bson_has_field(&document, MONGO_DROPPING))
         good = err_set(e, EX_CONFIG, "%s has documents of another report as \"%s\": give %s another name",
                        mongo_client_name(m->client), key, name);

@@ -8,7 +8,6 @@
 #include "store/mongo/doc/watermarks.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/wire/index.h"
 
 #include <stdio.h>
 
@@ -114,10 +113,8 @@ static bool note_change(struct mongo_store *m, size_t report, struct err *e)
         if (age_ms[s] > 0)
             BSON_APPEND_INT64(&min, path, age_ms[s]);
     }
-    if (!bson_empty(&min)) /* servers refuse an empty $min */
-        BSON_APPEND_DOCUMENT(&update, "$min", &min);
+    mongo_add_operator(&update, "$min", &min);
     BCON_APPEND(&update, "$set", "{", "ttl.since", BCON_DATE_TIME(now_ms), "}");
-    bson_destroy(&min);
     return mongo_change_report(m, report, &update, e);
 }
 
@@ -315,11 +312,10 @@ static bool settle(struct mongo_store *m, size_t report, const struct mongo_ttl 
                    struct err *e)
 {
     struct mongo_report *more = &m->more[report];
-    const struct watermarks none = {0};
-    struct watermarks watermarks = none;
+    struct watermarks watermarks = {0};
     bson_t update = BSON_INITIALIZER;
     (void)store_move_watermarks(&m->store, &m->reports[report], more->ttl.age_ms, now_ms, &watermarks);
-    mongo_append_dates(&update, "expired", &none, &watermarks);
+    mongo_append_dates(&update, "expired", NULL, &watermarks);
     append_ttl(&update, wanted);
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(more->key), "ttl.since", BCON_DATE_TIME(more->ttl.since_ms));
     bool good = mongo_change(m->client, MONGO_REPORTS, filter, &update, false, NULL, e);

@@ -28,10 +28,23 @@ void mongo_add_ledger(const struct mongo_store *m, bson_t *filter)
 
 void mongo_add_own(const struct mongo_store *m, bson_t *filter)
 {
-    char inc[64];
+    char inc[MONGO_SLOT_PATH_BYTES];
     mongo_add_ledger(m, filter);
-    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
-    BSON_APPEND_INT64(filter, inc, m->writer.inc);
+    BSON_APPEND_INT64(filter, mongo_slot_path(m->writer.slot, "inc", inc), m->writer.inc);
+}
+
+void mongo_add_place(const struct mongo_store *m, const char *slot, bool is_home, bson_t *filter)
+{
+    if (is_home)
+        mongo_add_ledger(m, filter);
+    else
+        BSON_APPEND_UTF8(filter, "_id", slot);
+}
+
+const char *mongo_place_path(const char *slot, bool is_home, const char *name,
+                             char buf[MONGO_SLOT_PATH_BYTES])
+{
+    return is_home ? mongo_slot_path(slot, name, buf) : name;
 }
 
 bool mongo_refuse(struct mongo_store *m, struct err *e, const char *format, ...)
@@ -104,11 +117,10 @@ static void read_seat(const bson_t *seat, struct slot_place *p)
  * seat, read again by an update, is still wrong. */
 static bool check_seat(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
-    char path[64], fault[FAULT_BYTES];
+    char fault[FAULT_BYTES];
     bson_t seat = BSON_INITIALIZER;
     struct slot_place p = {.known = m->writer.seat_seq, .is_last = !m->writer.is_home};
-    snprintf(path, sizeof path, "writers.%s.seat", m->writer.slot);
-    (void)mongo_find_document(ledger, path, &seat);
+    (void)mongo_seat_of(ledger, m->writer.slot, &seat);
     read_seat(&seat, &p);
     if (!has_fault(m, &p, fault))
         return true;

@@ -9,6 +9,11 @@
 void mongo_add_ledger(const struct mongo_store *m, bson_t *filter);
 /* The same, while this writer has its slot there. */
 void mongo_add_own(const struct mongo_store *m, bson_t *filter);
+/* The place of a slot's numbers and of its open batch is its seat, or the ledger itself (`is_home`): finds
+ * that document by a filter; the path of a member there, which may lie in `buf`. */
+void mongo_add_place(const struct mongo_store *m, const char *slot, bool is_home, bson_t *filter);
+const char *mongo_place_path(const char *slot, bool is_home, const char *name,
+                             char buf[MONGO_SLOT_PATH_BYTES]);
 bool mongo_is_same_ledger(const struct mongo_store *m, const bson_t *ledger);
 /* EX_DATAERR: another ledger, or this writer's slot went back. */
 bool mongo_check_ledger(struct mongo_store *m, const bson_t *ledger, struct err *e) MUST_CHECK;

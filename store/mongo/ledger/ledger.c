@@ -1,4 +1,3 @@
-/* Reads the ledger (docs/LEDGER.md). */
 #include "store/mongo/ledger/ledger.h"
 
 #include "base/log.h"
@@ -10,9 +9,8 @@
 
 int64_t mongo_slot_at(const bson_t *ledger, const char *slot, const char *name, int64_t otherwise)
 {
-    char path[64];
-    snprintf(path, sizeof path, "writers.%s.%s", slot, name);
-    return mongo_number_at(ledger, path, otherwise);
+    char path[MONGO_SLOT_PATH_BYTES];
+    return mongo_number_at(ledger, mongo_slot_path(slot, name, path), otherwise);
 }
 
 int64_t mongo_seq_of(const bson_t *ledger, const char *slot)
@@ -22,9 +20,8 @@ int64_t mongo_seq_of(const bson_t *ledger, const char *slot)
 
 bool mongo_seat_of(const bson_t *ledger, const char *slot, bson_t *seat)
 {
-    char path[64];
-    snprintf(path, sizeof path, "writers.%.*s.seat", MONGO_SLOT_BYTES, slot);
-    return mongo_find_document(ledger, path, seat);
+    char path[MONGO_SLOT_PATH_BYTES];
+    return mongo_find_document(ledger, mongo_slot_path(slot, "seat", path), seat);
 }
 
 bool mongo_is_in_gap(const struct mongo_gap gaps[MONGO_GAPS], int64_t number)

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define WRITER_BYTES 320
+
 /* ---- who a writer is */
 
 static void add_topics(bson_t *who, const struct store_writer *w)
@@ -44,10 +46,9 @@ void mongo_read_host_name(char buf[MONGO_HOST_NAME_BYTES])
 
 void mongo_add_who(const struct mongo_store *m, bson_t *set)
 {
-    char path[64], host[MONGO_HOST_NAME_BYTES];
+    char path[MONGO_SLOT_PATH_BYTES], host[MONGO_HOST_NAME_BYTES];
     bson_t who;
-    snprintf(path, sizeof path, "writers.%s.who", m->writer.slot);
-    BSON_APPEND_DOCUMENT_BEGIN(set, path, &who);
+    BSON_APPEND_DOCUMENT_BEGIN(set, mongo_slot_path(m->writer.slot, "who", path), &who);
     mongo_read_host_name(host);
     if (host[0] != '\0')
         BSON_APPEND_UTF8(&who, "host", host);
@@ -66,22 +67,14 @@ void mongo_add_who(const struct mongo_store *m, bson_t *set)
 
 /* ---- who another is */
 
-/* A text in a slot's `who`; NULL: it has none. Valid as long as the ledger. */
+/* A text in a slot, "who.group"; NULL: it has none. Valid as long as the ledger. */
 static const char *text_of(const bson_t *ledger, const char *slot, const char *name)
 {
-    char path[64];
+    char path[MONGO_SLOT_PATH_BYTES];
     bson_iter_t it;
-    snprintf(path, sizeof path, "writers.%s.who.%s", slot, name);
-    return mongo_find_member(ledger, path, &it) && BSON_ITER_HOLDS_UTF8(&it) ? bson_iter_utf8(&it, NULL)
-                                                                             : NULL;
-}
-
-/* Begins to read a list of a slot's `who`. False: it has none. */
-static bool each_of(const bson_t *ledger, const char *slot, const char *name, bson_iter_t *at)
-{
-    char path[64];
-    snprintf(path, sizeof path, "writers.%s.who.%s", slot, name);
-    return mongo_begin_members(ledger, path, at);
+    bool is_text =
+        mongo_find_member(ledger, mongo_slot_path(slot, name, path), &it) && BSON_ITER_HOLDS_UTF8(&it);
+    return is_text ? bson_iter_utf8(&it, NULL) : NULL;
 }
 
 static bool is_same(const char *a, const char *b)
@@ -89,12 +82,14 @@ static bool is_same(const char *a, const char *b)
     return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
-const char *mongo_describe_writer(const bson_t *ledger, const char *slot, char buf[MONGO_WRITER_BYTES])
+/* "writer w3 (process 4711 on web-2, group tallyd, instance two, since 2026-11-23T07:01:02Z)", as far as its
+ * slot says so. */
+static const char *describe_writer(const bson_t *ledger, const char *slot, char buf[WRITER_BYTES])
 {
     char since[CIVIL_ISO_BYTES];
     struct text t = {0};
-    const char *host = text_of(ledger, slot, "host"), *group = text_of(ledger, slot, "group"),
-               *instance = text_of(ledger, slot, "instance");
+    const char *host = text_of(ledger, slot, "who.host"), *group = text_of(ledger, slot, "who.group"),
+               *instance = text_of(ledger, slot, "who.instance");
     int64_t since_ms = mongo_slot_at(ledger, slot, "who.since", 0);
     text_printf(&t, "writer %s (process %lld", slot, (long long)mongo_slot_at(ledger, slot, "pid", 0));
     if (host != NULL)
@@ -106,7 +101,7 @@ const char *mongo_describe_writer(const bson_t *ledger, const char *slot, char b
     if (since_ms > 0)
         text_printf(&t, ", since %s", civil_iso(since_ms, since));
     text_putc(&t, ')');
-    snprintf(buf, MONGO_WRITER_BYTES, "%s", t.ptr);
+    snprintf(buf, WRITER_BYTES, "%s", t.ptr);
     text_fini(&t);
     return buf;
 }
@@ -115,16 +110,16 @@ const char *mongo_describe_writer(const bson_t *ledger, const char *slot, char b
 
 bool mongo_admit(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
-    char since[64];
+    char since[MONGO_SLOT_PATH_BYTES];
     int64_t now_ms = clock_wall_ms(m->store.clock);
     for (int i = 0; i < MONGO_SLOTS; i++) {
         int64_t other_ms = mongo_slot_at(ledger, mongo_slots[i], "who.since", 0);
         now_ms = other_ms < now_ms ? now_ms : other_ms + 1;
     }
-    snprintf(since, sizeof since, "writers.%s.who.since", m->writer.slot);
     bson_t filter = BSON_INITIALIZER;
     mongo_add_own(m, &filter);
-    bson_t *update = BCON_NEW("$set", "{", since, BCON_DATE_TIME(now_ms), "}");
+    bson_t *update = BCON_NEW("$set", "{", mongo_slot_path(m->writer.slot, "who.since", since),
+                              BCON_DATE_TIME(now_ms), "}");
     bool good = mongo_change(m->client, MONGO_LEDGER, &filter, update, false, NULL, e);
     if (good)
         m->writer.since_ms = now_ms; /* if it was not found, the next commit says so */
@@ -143,8 +138,9 @@ struct pair {
 /* A report that the other counts in another generation, *theirs; NULL: none. */
 static const struct report *other_generation(const struct pair *p, int *theirs)
 {
+    char path[MONGO_SLOT_PATH_BYTES];
     bson_iter_t at, name, generation;
-    if (!each_of(p->ledger, p->slot, "reports", &at))
+    if (!mongo_begin_members(p->ledger, mongo_slot_path(p->slot, "who.reports", path), &at))
         return NULL;
     while (bson_iter_next(&at)) {
         if (!mongo_find_in(&at, "name", &name) || !BSON_ITER_HOLDS_UTF8(&name) ||
@@ -164,10 +160,11 @@ static const struct report *other_generation(const struct pair *p, int *theirs)
 static const char *topic_of_two_groups(const struct pair *p)
 {
     const struct store_writer *w = &p->m->writer.who;
-    const char *group = text_of(p->ledger, p->slot, "group");
+    const char *group = text_of(p->ledger, p->slot, "who.group");
+    char path[MONGO_SLOT_PATH_BYTES];
     bson_iter_t at;
     if (w->group == NULL || group == NULL || strcmp(w->group, group) == 0 ||
-        !each_of(p->ledger, p->slot, "topics", &at))
+        !mongo_begin_members(p->ledger, mongo_slot_path(p->slot, "who.topics", path), &at))
         return NULL;
     while (bson_iter_next(&at)) {
         for (size_t i = 0; BSON_ITER_HOLDS_UTF8(&at) && i < w->topic_count; i++) {
@@ -185,14 +182,14 @@ static bool backfills(const bson_t *ledger, const char *slot)
 
 static bool is_twin(const struct mongo_store *m, const bson_t *ledger, const char *slot)
 {
-    return is_same(m->writer.who.group, text_of(ledger, slot, "group")) &&
-           is_same(m->writer.who.instance, text_of(ledger, slot, "instance"));
+    return is_same(m->writer.who.group, text_of(ledger, slot, "who.group")) &&
+           is_same(m->writer.who.instance, text_of(ledger, slot, "who.instance"));
 }
 
 /* False: they must not count beside each other. The caller decides which one ends. */
 static bool may_meet(const struct pair *p, int code, struct err *e)
 {
-    char other[MONGO_WRITER_BYTES];
+    char other[WRITER_BYTES];
     int theirs;
     const char *database = mongo_client_name(p->m->client);
     const struct report *r = other_generation(p, &theirs);
@@ -201,16 +198,16 @@ static bool may_meet(const struct pair *p, int code, struct err *e)
             e, code,
             "%s: generation %d of report \"%s\" is counted here, and generation %d by %s: each event would "
             "count in one of them only. Stop all daemons with the older one, then start all with the newer",
-            database, r->generation, r->name, theirs, mongo_describe_writer(p->ledger, p->slot, other));
+            database, r->generation, r->name, theirs, describe_writer(p->ledger, p->slot, other));
     if (p->m->writer.who.backfills && backfills(p->ledger, p->slot))
         return err_set(e, code, "%s: another backfill runs, by %s: wait until it has ended", database,
-                       mongo_describe_writer(p->ledger, p->slot, other));
+                       describe_writer(p->ledger, p->slot, other));
     const char *topic = topic_of_two_groups(p);
     return topic == NULL ||
            err_set(e, code,
                    "%s: topic %s is counted here as of group %s, and by %s: give them one "
                    "kafka.group: daemons of two groups would take a topic's partitions from each other",
-                   database, topic, p->m->writer.who.group, mongo_describe_writer(p->ledger, p->slot, other));
+                   database, topic, p->m->writer.who.group, describe_writer(p->ledger, p->slot, other));
 }
 
 bool mongo_may_begin(const struct mongo_store *m, const struct report *reports, size_t count,
@@ -232,11 +229,11 @@ static bool came_later(const struct mongo_store *m, const bson_t *ledger, const 
 
 static bool refuse_twin(const struct mongo_store *m, const bson_t *ledger, const char *slot, struct err *e)
 {
-    char other[MONGO_WRITER_BYTES];
+    char other[WRITER_BYTES];
     return err_set(
         e, EX_CONFIG,
         "%s: another tallyd has taken this one's place under the same kafka.instance, %s: give each its own",
-        mongo_client_name(m->client), mongo_describe_writer(ledger, slot, other));
+        mongo_client_name(m->client), describe_writer(ledger, slot, other));
 }
 
 bool mongo_may_go_on(struct mongo_store *m, const bson_t *ledger, struct err *e)
@@ -335,29 +332,27 @@ bool mongo_meet(struct store *st, struct err *e)
 bool mongo_taken_over(const struct mongo_store *m, const bson_t *ledger, const char *what, const char *owner,
                       struct err *e)
 {
-    char other[MONGO_WRITER_BYTES];
-    const char *group = text_of(ledger, owner, "group"), *why = "which is configured to count it, too";
+    char other[WRITER_BYTES];
+    const char *group = text_of(ledger, owner, "who.group"), *why = "which is configured to count it, too";
     if (is_twin(m, ledger, owner) && came_later(m, ledger, owner) && mongo_slot_is_others(m, ledger, owner))
         return refuse_twin(m, ledger, owner, e);
     if (backfills(ledger, owner))
         return err_set_retryable(e, EX_TEMPFAIL, "%s: a backfill took over %s: %s: again",
-                                 mongo_client_name(m->client), what,
-                                 mongo_describe_writer(ledger, owner, other));
+                                 mongo_client_name(m->client), what, describe_writer(ledger, owner, other));
     if (m->writer.who.group != NULL && group != NULL)
         why = strcmp(m->writer.who.group, group) == 0 ? "to which the group assigned it"
                                                       : "of another kafka.group: count a topic in one group";
     return err_set(e, EX_TEMPFAIL, "%s: another tallyd took over %s: %s, %s: start again",
-                   mongo_client_name(m->client), what, mongo_describe_writer(ledger, owner, other), why);
+                   mongo_client_name(m->client), what, describe_writer(ledger, owner, other), why);
 }
 
 bool mongo_lose_slot(struct mongo_store *m, const bson_t *ledger, struct err *e)
 {
-    char other[MONGO_WRITER_BYTES];
+    char other[WRITER_BYTES];
     err_set(e, EX_TEMPFAIL,
             "%s: another tallyd took over slot %s, since this one sent no heartbeat for a minute: %s: start "
             "again",
-            mongo_client_name(m->client), m->writer.slot,
-            mongo_describe_writer(ledger, m->writer.slot, other));
+            mongo_client_name(m->client), m->writer.slot, describe_writer(ledger, m->writer.slot, other));
     m->writer.slot[0] = '\0';
     if (m->batch.step == STEP_LOGGING)
         m->batch.step = STEP_NONE; /* the log has the lost slot's name */
@@ -370,12 +365,12 @@ bool mongo_check_alone(struct mongo_store *m, struct err *e)
     bool good = mongo_read_home(m, &ledger, e);
     for (int i = 0; good && i < MONGO_SLOTS; i++) {
         const char *slot = mongo_slots[i];
-        char writer[MONGO_WRITER_BYTES];
+        char writer[WRITER_BYTES];
         if (mongo_slot_is_others(m, &ledger, slot))
             good = err_set(e, EX_TEMPFAIL,
                            "%s: %s counts into it, or ended less than a minute ago: stop all that count "
                            "first",
-                           mongo_client_name(m->client), mongo_describe_writer(&ledger, slot, writer));
+                           mongo_client_name(m->client), describe_writer(&ledger, slot, writer));
     }
     bson_destroy(&ledger);
     return good;

@@ -22,8 +22,6 @@
 
 #include "store/mongo/handle/handle.h"
 
-#define MONGO_WRITER_BYTES 320
-
 /* The name of this host, for the operator; "" if it has none that a document can hold. */
 #define MONGO_HOST_NAME_BYTES 66 /* Linux allows 64, and a zero byte */
 void mongo_read_host_name(char buf[MONGO_HOST_NAME_BYTES]);
@@ -45,9 +43,6 @@ bool mongo_check_generations(struct mongo_store *m, struct err *e) MUST_CHECK;
 /* mongo_may_go_on() with the current ledger, and mongo_check_generations(). See store_meet(). */
 bool mongo_meet(struct store *st, struct err *e) MUST_CHECK;
 
-/* Describes a writer as far as its slot does: "writer w3 (process 4711 on web-2, group tallyd, instance two,
- * since 2026-11-23T07:01:02Z)". */
-const char *mongo_describe_writer(const bson_t *ledger, const char *slot, char buf[MONGO_WRITER_BYTES]);
 /* Sets *e to why `owner`, and not this writer, has `what`. The error is EX_CONFIG if `owner` is a twin that
  * was let in later, else EX_TEMPFAIL; retryable if `owner` only backfills, since this writer then claims it
  * again. Returns false. */

@@ -6,7 +6,6 @@
 #include "store/mongo/ledger/seat.h"
 #include "store/mongo/wire/field.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -47,12 +46,10 @@ static void append_writers(bson_t *to, const bson_t *home, const struct mongo_se
     if (!mongo_begin_members(home, "writers", &at))
         return;
     BSON_APPEND_DOCUMENT_BEGIN(to, "writers", &writers);
-    while (bson_iter_next(&at)) {
-        const char *name = bson_iter_key(&at);
-        const size_t number = mongo_slot_number(name);
+    while (mongo_next_document(&at, &slot)) {
+        const size_t number = mongo_slot_number(bson_iter_key(&at));
         bool has = number < MONGO_SLOTS && s->has[number];
-        if (mongo_take_document(&at, &slot))
-            append_slot(&writers, name, &slot, has ? &s->list[number] : NULL);
+        append_slot(&writers, bson_iter_key(&at), &slot, has ? &s->list[number] : NULL);
     }
     bson_append_document_end(to, &writers);
 }
@@ -171,11 +168,11 @@ static void append_partitions(bson_t *to, const bson_t *home, const struct mongo
             add_places(&places, &s->list[i]);
     }
     BSON_APPEND_DOCUMENT_BEGIN(to, "partitions", &partitions);
-    while (bson_iter_next(&at)) {
+    while (mongo_next_document(&at, &one)) {
+        const char *key = bson_iter_key(&at);
         bson_t position;
-        if (mongo_take_document(&at, &one))
-            append_partition(&partitions, bson_iter_key(&at), &one,
-                             best_of(&places, bson_iter_key(&at), &one, &position) ? &position : NULL);
+        bool is_in_seat = best_of(&places, key, &one, &position);
+        append_partition(&partitions, key, &one, is_in_seat ? &position : NULL);
     }
     bson_append_document_end(to, &partitions);
     places_fini(&places);
@@ -189,10 +186,9 @@ static uint64_t sum_moves(const bson_t *document, uint64_t sum)
     static const char *const names[] = {"epoch", "held", "fence"};
     bson_iter_t at;
     bson_t one;
-    for (bool more = mongo_begin_members(document, "partitions", &at); more && bson_iter_next(&at);) {
+    bool more = mongo_begin_members(document, "partitions", &at);
+    while (more && mongo_next_document(&at, &one)) {
         int64_t numbers[COUNT_OF(names)];
-        if (!mongo_take_document(&at, &one))
-            continue;
         for (size_t i = 0; i < COUNT_OF(names); i++)
             numbers[i] = mongo_number_at(&one, names[i], -1);
         sum = XXH3_64bits_withSeed(bson_iter_key(&at), strlen(bson_iter_key(&at)), sum);
@@ -231,8 +227,8 @@ static bool check_seats(const struct mongo_client *client, const bson_t *home, c
     bson_iter_t at;
     bson_t one;
     bool good = true, more = mongo_begin_members(home, "partitions", &at);
-    while (good && more && bson_iter_next(&at))
-        good = !mongo_take_document(&at, &one) || are_there(client, &one, s, e);
+    while (good && more && mongo_next_document(&at, &one))
+        good = are_there(client, &one, s, e);
     return good;
 }
 

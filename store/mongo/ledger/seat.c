@@ -1,4 +1,3 @@
-/* Reads seats (docs/LEDGER.md). */
 #include "store/mongo/ledger/seat.h"
 
 #include "store/mongo/wire/command.h"
@@ -40,10 +39,8 @@ bool mongo_confirm(struct mongo_client *client, const char *id, bson_t *document
 {
     bson_t *query = BCON_NEW("_id", BCON_UTF8(id));
     bson_t *update = BCON_NEW("$unset", "{", "never", BCON_BOOL(true), "}");
-    bool found, good = mongo_modify(client, MONGO_LEDGER, query, update, &found, document, e);
-    bson_destroy(query);
-    bson_destroy(update);
-    return good;
+    bool found;
+    return mongo_modify(client, MONGO_LEDGER, query, update, &found, document, e);
 }
 
 bool mongo_seat_open(const bson_t *seat, const char *slot, struct mongo_open *o)

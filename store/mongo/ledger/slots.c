@@ -29,11 +29,9 @@ bool mongo_name_host(char buf[MONGO_HOST_BYTES])
 /* The process that took the slot, if it is or was on this machine; else 0. */
 static pid_t process_here(const bson_t *ledger, const char *slot)
 {
-    char path[64], host[MONGO_HOST_BYTES];
-    bson_iter_t it;
-    snprintf(path, sizeof path, "writers.%s.host", slot);
-    bool is_here = mongo_name_host(host) && mongo_find_member(ledger, path, &it) &&
-                   BSON_ITER_HOLDS_UTF8(&it) && strcmp(bson_iter_utf8(&it, NULL), host) == 0;
+    char path[MONGO_SLOT_PATH_BYTES], host[MONGO_HOST_BYTES];
+    bool is_here = mongo_name_host(host) &&
+                   strcmp(mongo_text_at(ledger, mongo_slot_path(slot, "host", path)), host) == 0;
     return is_here ? (pid_t)mongo_slot_at(ledger, slot, "pid", 0) : 0;
 }
 
@@ -90,11 +88,11 @@ const char *mongo_find_living(const struct mongo_store *m, const bson_t *ledger)
 
 bool mongo_set_lease(struct mongo_store *m, int64_t lease_ms, struct err *e)
 {
-    char lease[64];
+    char path[MONGO_SLOT_PATH_BYTES];
     bson_t query = BSON_INITIALIZER;
     mongo_add_own(m, &query);
-    snprintf(lease, sizeof lease, "writers.%s.lease", m->writer.slot);
-    bson_t *update = BCON_NEW("$set", "{", lease, BCON_DATE_TIME(lease_ms), "}");
+    bson_t *update =
+        BCON_NEW("$set", "{", mongo_slot_path(m->writer.slot, "lease", path), BCON_DATE_TIME(lease_ms), "}");
     m->writer.leased_ms = clock_mono_ms(m->store.clock);
     /* If not found, mongo_keep_slot() says so. */
     return mongo_change(m->client, MONGO_LEDGER, &query, update, false, NULL, e);

@@ -7,10 +7,8 @@
 #include "store/mongo/doc/top.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/wire/id.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define ASK_AGAIN_MS MINUTE_MS
 

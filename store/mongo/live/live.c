@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/series.h"
 #include "store/mongo/doc/top.h"
@@ -14,7 +15,6 @@
 #include "store/mongo/live/minutes.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/wire/id.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,10 +33,11 @@ struct applied {
     bool is_odd;               /* a slot has a name that this version does not know */
 };
 
+/* A series or a group, by its value. */
 struct entry {
     int64_t value;
-    uint32_t series;
-    struct slice key; /* set when the entries are sorted */
+    uint32_t number;  /* of the series, or the group */
+    struct slice key; /* of a series; set when the answer is sorted */
 };
 
 struct live {
@@ -166,7 +167,7 @@ static bool see_document(void *context, const bson_t *document)
     int64_t *got = &l->got[mongo_group(&l->m->more[l->what->report], series)];
     *got = value_add(*got, columns[0]);
     l->entries = xgrow(l->entries, &l->capacity, l->count + 1, sizeof *l->entries);
-    l->entries[l->count++] = (struct entry){.value = columns[0], .series = series};
+    l->entries[l->count++] = (struct entry){.value = columns[0], .number = series};
     return true;
 }
 
@@ -190,8 +191,7 @@ static bool read_documents(struct live *l, const uint32_t *series, size_t count,
 
 static int compare_values(const void *left, const void *right)
 {
-    const struct entry *a = left, *b = right;
-    return a->value != b->value ? (a->value > b->value ? -1 : 1) : 0;
+    return order_int64(((const struct entry *)right)->value, ((const struct entry *)left)->value);
 }
 
 /* The smallest value of the answer as far as it is known, at least 1. A series below it is not shown. */
@@ -213,28 +213,17 @@ static bool choose_of(struct live *l, size_t group, uint32_t *chosen, size_t *co
     return *count > before;
 }
 
-struct group_rank {
-    int64_t sum;
-    size_t group;
-};
-
-static int compare_groups(const void *left, const void *right)
-{
-    const struct group_rank *a = left, *b = right;
-    return a->sum != b->sum ? (a->sum > b->sum ? -1 : 1) : 0;
-}
-
 /* The likeliest series of the largest groups: nothing is known yet. */
 static size_t choose_first(struct live *l, uint32_t *chosen)
 {
-    struct group_rank ranks[MONGO_GROUPS];
+    struct entry ranks[MONGO_GROUPS];
     const uint64_t wanted = l->what->limit + l->what->limit / 4 + 4;
     size_t count = 0;
-    for (size_t g = 0; g < MONGO_GROUPS; g++)
-        ranks[g] = (struct group_rank){l->sums[g], g};
-    qsort(ranks, MONGO_GROUPS, sizeof *ranks, compare_groups);
-    for (size_t i = 0; i < MONGO_GROUPS && count < wanted && ranks[i].sum > 0; i++)
-        (void)choose_of(l, ranks[i].group, chosen, &count, 1);
+    for (uint32_t g = 0; g < MONGO_GROUPS; g++)
+        ranks[g] = (struct entry){.value = l->sums[g], .number = g};
+    qsort(ranks, MONGO_GROUPS, sizeof *ranks, compare_values);
+    for (size_t i = 0; i < MONGO_GROUPS && count < wanted && ranks[i].value > 0; i++)
+        (void)choose_of(l, ranks[i].number, chosen, &count, 1);
     return count;
 }
 
@@ -341,7 +330,7 @@ static bool find_largest(struct live *l, bool *found, struct err *e)
 static int compare_entries(const void *left, const void *right)
 {
     const struct entry *a = left, *b = right;
-    return a->value != b->value ? (a->value > b->value ? -1 : 1) : slice_compare(a->key, b->key);
+    return a->value != b->value ? order_int64(b->value, a->value) : slice_compare(a->key, b->key);
 }
 
 static void tell(struct live *l, top_fn *fn, void *context, struct top_total *total)
@@ -350,14 +339,14 @@ static void tell(struct live *l, top_fn *fn, void *context, struct top_total *to
     const struct measure *measure = &l->m->reports[what->report].measures[what->measure];
     int64_t columns[REPORT_COLUMNS_MAX] = {0};
     for (size_t i = 0; i < l->count; i++) {
-        const struct slice *key = mongo_key(&l->m->more[what->report], l->entries[i].series);
+        const struct slice *key = mongo_key(&l->m->more[what->report], l->entries[i].number);
         l->entries[i].key = key != NULL ? *key : slice_text(STORE_OTHER_KEY);
     }
     if (l->count > 0)
         qsort(l->entries, l->count, sizeof *l->entries, compare_entries);
     for (size_t i = 0; i < l->count && i < what->limit; i++) {
         columns[measure->column] = l->entries[i].value;
-        fn(context, l->entries[i].series, what->from_ms, columns, (int128)l->entries[i].value * EVENT_SCALE);
+        fn(context, l->entries[i].number, what->from_ms, columns, (int128)l->entries[i].value * EVENT_SCALE);
     }
     for (size_t g = 0; g < MONGO_GROUPS; g++)
         total->columns[0] = value_add(total->columns[0], l->sums[g]);
@@ -366,8 +355,7 @@ static void tell(struct live *l, top_fn *fn, void *context, struct top_total *to
 /* The shortest documents that hold the period: longer ones may lack batches (mongo/doc/unrolled.h). */
 static const struct mongo_kind *kind_of(const struct report *r, enum span span)
 {
-    size_t count;
-    const struct mongo_kind *kind = mongo_kinds(r, &count);
+    const struct mongo_kind *kind = mongo_kinds(r, NULL);
     while (kind->span < span)
         kind++;
     return kind;
@@ -376,10 +364,10 @@ static const struct mongo_kind *kind_of(const struct report *r, enum span span)
 /* Do the documents of a longer period lack batches? */
 static bool is_lacking(struct mongo_store *m, const struct store_top *what, bool *lacks, struct err *e)
 {
-    size_t count;
-    const struct mongo_kind *fine = mongo_kinds(&m->reports[what->report], &count);
+    const struct report *r = &m->reports[what->report];
+    const struct mongo_kind *fine = mongo_kinds(r, NULL);
     *lacks = false;
-    if (kind_of(&m->reports[what->report], what->span) == fine)
+    if (kind_of(r, what->span) == fine)
         return true;
     const struct mongo_unrolled_seen *seen = mongo_see_unrolled(m, e);
     *lacks = seen != NULL && mongo_is_unrolled(seen, fine->span, what->from_ms, what->to_ms);

@@ -1,4 +1,3 @@
-/* Makes, checks and drops the collections and databases of raw events. */
 #include "store/mongo/raw/place.h"
 
 #include "base/check.h"
@@ -9,7 +8,6 @@
 #include "base/order.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/wire/index.h"
 
 #include <stdlib.h>
 

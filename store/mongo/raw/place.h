@@ -4,7 +4,7 @@
 #pragma once
 
 #include "store/mongo/handle/handle.h"
-#include "store/mongo/wire/index.h"
+#include "store/mongo/wire/command.h"
 
 #define MONGO_DATABASE_BYTES 64 /* servers allow 63, and a zero byte */
 #define MONGO_RAW_HOST_TIME  "tallyd_host_time"

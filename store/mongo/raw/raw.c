@@ -179,9 +179,7 @@ static bool find_id(const bson_t *reply, const char *id, bson_iter_t *found)
 
 static bool is_equal(const bson_iter_t *a, const bson_iter_t *b)
 {
-    bson_t x, y;
-    bson_init(&x);
-    bson_init(&y);
+    bson_t x = BSON_INITIALIZER, y = BSON_INITIALIZER;
     bool equal = bson_append_iter(&x, "v", 1, a) && bson_append_iter(&y, "v", 1, b) && bson_equal(&x, &y);
     bson_destroy(&x);
     bson_destroy(&y);
@@ -202,52 +200,32 @@ static bool is_other(const bson_t *document, const bson_iter_t *there)
     return false;
 }
 
-static bool read_duplicates(struct sender *sender, const struct mongo_place *place,
-                            const struct duplicates *d, const bson_t *projection, bson_t *reply,
-                            struct err *e)
+/* Refuses documents that are not in the collection: they violate an index. `others`: refuses those in whose
+ * place another event is. An `_id` names an offset, and a broker that lost the end of its log gives one
+ * offset to two events. The later one is refused: a daemon that slept must not replace the other event by a
+ * lost one. */
+static bool refuse_duplicates(struct sender *sender, const struct mongo_place *place,
+                              const struct duplicates *d, bool others, struct err *e)
 {
+    bson_t reply, document;
+    bson_iter_t there;
+    bson_t *projection = others ? bson_new() : BCON_NEW("_id", BCON_INT32(1));
     bson_t *command = BCON_NEW("find", BCON_UTF8(place->collection), "filter", "{", "_id", "{", "$in",
                                BCON_ARRAY(d->ids), "}", "}", "projection", BCON_DOCUMENT(projection),
                                "batchSize", BCON_INT32(MONGO_CHUNK_UPDATES), "singleBatch", BCON_BOOL(true));
-    bool good = mongo_read_in(sender->client, place->database, command, reply, e);
-    bson_destroy(command);
-    return good;
-}
-
-/* An `_id` names an offset. A broker that lost the end of its log gives one offset to two events. The later
- * one is refused: a daemon that slept must not replace the other event by a lost one. */
-static bool refuse_others(struct sender *sender, const struct mongo_place *place, const struct duplicates *d,
-                          struct err *e)
-{
-    bson_t reply, document, *whole = bson_new();
-    bson_iter_t there;
-    bool good = read_duplicates(sender, place, d, whole, &reply, e);
+    bool good = mongo_read_in(sender->client, place->database, command, &reply, e);
     for (size_t i = 0; good && i < d->count; i++) {
-        if (find_id(&reply, id_of(d->items[i], &document), &there) && is_other(&document, &there))
+        bool is_there = find_id(&reply, id_of(d->items[i], &document), &there);
+        if (!others && !is_there)
+            refuse(sender->sending, d->items[i], d->why[i]);
+        if (others && is_there && is_other(&document, &there))
             refuse(sender->sending, d->items[i],
                    "another event has this _id: the topic was re-created, or a broker lost its last records");
     }
     bson_destroy(&reply);
-    bson_destroy(whole);
+    bson_destroy(command);
+    bson_destroy(projection);
     return good;
-}
-
-static bool check_duplicates(struct sender *sender, const struct mongo_place *place,
-                             const struct duplicates *d, struct err *e)
-{
-    bson_t reply, document, *only_id;
-    bson_iter_t there;
-    if (d->count == 0)
-        return true;
-    only_id = BCON_NEW("_id", BCON_INT32(1));
-    bool good = read_duplicates(sender, place, d, only_id, &reply, e);
-    for (size_t i = 0; good && i < d->count; i++) {
-        if (!find_id(&reply, id_of(d->items[i], &document), &there))
-            refuse(sender->sending, d->items[i], d->why[i]);
-    }
-    bson_destroy(&reply);
-    bson_destroy(only_id);
-    return good && refuse_others(sender, place, d, e);
 }
 
 static void note_duplicate(struct duplicates *d, const struct item *item, const char *why)
@@ -312,7 +290,8 @@ static bool take_reply(struct sender *sender, const struct mongo_place *place, c
     bool good = true, more = mongo_begin_members(reply, "writeErrors", &at);
     while (good && more && bson_iter_next(&at))
         good = take_failure(sender, &at, place->collection, &d, e);
-    good = good && check_duplicates(sender, place, &d, e);
+    good = good && (d.count == 0 || (refuse_duplicates(sender, place, &d, false, e) &&
+                                     refuse_duplicates(sender, place, &d, true, e)));
     for (size_t i = 0; i < d.count; i++)
         free(d.why[i]);
     bson_destroy(d.ids);
@@ -329,11 +308,10 @@ static bool insert_chunk(struct sender *sender, struct err *e)
     struct mongo_store *m = sender->sending->m;
     const struct raw *r = m->raws[c->items->number].of;
     struct mongo_place place;
-    bson_t command, documents, concern, reply, one;
+    bson_t command = BSON_INITIALIZER, documents, concern, reply, one;
     char room[MONGO_KEY_BYTES];
     size_t sent = 0;
     mongo_raw_place(m, r, c->items->period_ms, &place);
-    bson_init(&command);
     BSON_APPEND_UTF8(&command, "insert", place.collection);
     BSON_APPEND_BOOL(&command, "ordered", false);
     BSON_APPEND_ARRAY_BEGIN(&command, "documents", &documents);

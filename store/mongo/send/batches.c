@@ -89,15 +89,19 @@ static bool take_part(void *context, const bson_t *document)
     return true;
 }
 
-static bool read_parts(struct mongo_store *m, const struct mongo_open *o, struct reading *r, struct err *e)
+bson_t *mongo_filter_parts(const struct mongo_open *o)
 {
     char from[MONGO_BATCH_BYTES], to[MONGO_BATCH_BYTES];
     mongo_batch_id(from, o, "/");
     mongo_batch_id(to, o, "0"); /* sorts behind "/" */
-    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
+    return BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
+}
+
+static bool read_parts(struct mongo_store *m, const struct mongo_open *o, struct reading *r, struct err *e)
+{
     bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}", "projection", "{", r->member,
                                BCON_BOOL(true), "longer_bytes", BCON_BOOL(true), "}");
-    return mongo_look(m->client, MONGO_BATCHES, filter, options, take_part, r, e);
+    return mongo_look(m->client, MONGO_BATCHES, mongo_filter_parts(o), options, take_part, r, e);
 }
 
 bool mongo_read_log(struct mongo_store *m, const struct mongo_open *o, struct text *packed, struct err *e)
@@ -143,11 +147,11 @@ static int compare_logs(const void *a, const void *b)
     return order != 0 ? order : order_int64(x->inc, y->inc);
 }
 
-bool mongo_list_logs(struct mongo_store *m, struct mongo_logs *l, struct err *e)
+bool mongo_list_logs(struct mongo_store *m, const char *slot, struct mongo_logs *l, struct err *e)
 {
     char from[MONGO_SLOT_BYTES + 2], to[MONGO_SLOT_BYTES + 2];
-    snprintf(from, sizeof from, "%s/", l->slot);
-    snprintf(to, sizeof to, "%s0", l->slot); /* sorts behind "/" */
+    snprintf(from, sizeof from, "%s/", slot);
+    snprintf(to, sizeof to, "%s0", slot); /* sorts behind "/" */
     bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(to), "}");
     bson_t *options = BCON_NEW("projection", "{", "prev", BCON_BOOL(true), "at", BCON_BOOL(true), "}");
     bool good = mongo_look(m->client, MONGO_BATCHES, filter, options, take_log, l, e);
@@ -183,14 +187,9 @@ bool mongo_delete_logs(struct mongo_store *m, const struct mongo_open *last, boo
     bson_t *options =
         BCON_NEW("projection", "{", "_id", BCON_BOOL(true), "}", "sort", "{", "_id", BCON_INT32(1), "}",
                  "skip", BCON_INT64(MONGO_LOGS_DELETED), "limit", BCON_INT64(1));
-    bool good = mongo_look(m->client, MONGO_BATCHES, bson_copy(filter), options, take_end, end, e);
+    if (!mongo_look(m->client, MONGO_BATCHES, filter, options, take_end, end, e))
+        return false;
     *more = strcmp(end, to) != 0;
-    if (*more) {
-        bson_destroy(filter);
-        filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(end), "}");
-    }
-    if (good)
-        return mongo_delete_all(m->client, MONGO_BATCHES, filter, NULL, e);
-    bson_destroy(filter);
-    return false;
+    filter = BCON_NEW("_id", "{", "$gte", BCON_UTF8(from), "$lt", BCON_UTF8(end), "}");
+    return mongo_delete_all(m->client, MONGO_BATCHES, filter, NULL, e);
 }

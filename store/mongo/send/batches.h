@@ -30,16 +30,17 @@ bool mongo_read_log(struct mongo_store *m, const struct mongo_open *o, struct te
 /* Reads its updates of longer documents. *is_whole: no byte of them is missing. */
 bool mongo_read_longer(struct mongo_store *m, const struct mongo_open *o, struct text *packed, bool *is_whole,
                        struct err *e) MUST_CHECK;
+/* Finds the parts of a log. */
+bson_t *mongo_filter_parts(const struct mongo_open *o);
 /* Appends the part of a log that is in a document of `batches`. `member`: "zstd" or "longer". */
 void mongo_log_add_part(const bson_t *document, const char *member, struct text *packed);
-/* The logs that the database has of a slot, by number. The caller frees the list. */
 struct mongo_logs {
     struct mongo_open *list;
     size_t count, capacity;
-    char slot[MONGO_SLOT_BYTES];
 };
 void mongo_logs_add(struct mongo_logs *l, const struct mongo_open *log);
-bool mongo_list_logs(struct mongo_store *m, struct mongo_logs *l, struct err *e) MUST_CHECK;
+/* Lists the logs that the database has of a slot, by number. The caller frees the list. */
+bool mongo_list_logs(struct mongo_store *m, const char *slot, struct mongo_logs *l, struct err *e) MUST_CHECK;
 /* The log of a committed batch; NULL: it is gone. If several writers used its number, the last one committed
  * it: a writer that takes a slot begins behind all that was committed in it. */
 const struct mongo_open *mongo_find_log(const struct mongo_logs *l, int64_t seq);

@@ -8,7 +8,6 @@
 #include "store/mongo/send/together.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/wire/id.h"
 
 #include <stdio.h>
 #include <stdlib.h>

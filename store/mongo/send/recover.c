@@ -13,44 +13,31 @@
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 
-#include <stdio.h>
-
-/* The path of the open batch, in the place where it is. */
-static const char *open_path(const struct mongo_open *o, const char *member, char path[64])
-{
-    if (o->is_home)
-        snprintf(path, 64, "writers.%s.open%s", o->slot, member);
-    else
-        snprintf(path, 64, "open%s", member);
-    return path;
-}
-
 /* Begins a filter that finds the place if the batch is still open there. */
 static void find_open(const struct mongo_store *m, const struct mongo_open *o, bson_t *filter)
 {
-    char path[64];
+    char path[MONGO_SLOT_PATH_BYTES];
     bson_init(filter);
-    if (o->is_home)
-        mongo_add_ledger(m, filter);
-    else
-        BSON_APPEND_UTF8(filter, "_id", o->slot);
-    BSON_APPEND_INT64(filter, open_path(o, ".seq", path), o->seq);
+    mongo_add_place(m, o->slot, o->is_home, filter);
+    BSON_APPEND_INT64(filter, mongo_place_path(o->slot, o->is_home, "open.seq", path), o->seq);
 }
 
 /* A commit that was read may be lost with the primary that had it. This write changes nothing, but it is
  * acknowledged only when everything before it stays. If it matches nothing, somebody else was quicker. */
 static bool confirm_open(struct mongo_store *m, const struct mongo_open *o, bool *is_open, struct err *e)
 {
-    char seq[64];
-    bson_t filter, *update = BCON_NEW("$set", "{", open_path(o, ".seq", seq), BCON_INT64(o->seq), "}");
+    char path[MONGO_SLOT_PATH_BYTES];
+    const char *seq = mongo_place_path(o->slot, o->is_home, "open.seq", path);
+    bson_t filter, *update = BCON_NEW("$set", "{", seq, BCON_INT64(o->seq), "}");
     find_open(m, o, &filter);
     return mongo_change(m->client, MONGO_LEDGER, &filter, update, false, is_open, e);
 }
 
 bool mongo_done(struct mongo_store *m, const struct mongo_open *o, struct err *e)
 {
-    char path[64];
-    bson_t query, *update = BCON_NEW("$unset", "{", open_path(o, "", path), BCON_UTF8(""), "}");
+    char path[MONGO_SLOT_PATH_BYTES];
+    const char *open = mongo_place_path(o->slot, o->is_home, "open", path);
+    bson_t query, *update = BCON_NEW("$unset", "{", open, BCON_UTF8(""), "}");
     find_open(m, o, &query);
     /* If not found, somebody else was quicker. */
     return mongo_change(m->client, MONGO_LEDGER, &query, update, false, NULL, e);
@@ -94,17 +81,24 @@ bool mongo_recover(struct mongo_store *m, const struct mongo_open *o, struct err
     return good;
 }
 
-/* Finishes the open batch of a slot, and makes longer documents whole. */
-static bool finish_slot(struct mongo_store *m, const bson_t *ledger, const char *slot, struct err *e)
+bool mongo_finish_slot(struct mongo_store *m, const bson_t *ledger, const char *slot, struct err *e)
 {
     struct mongo_open open;
     bson_t seat = BSON_INITIALIZER;
     (void)mongo_seat_of(ledger, slot, &seat);
-    const bool is_open = mongo_open_of(ledger, slot, &open);
-    if ((!is_open && mongo_last_unrolled(&seat) == 0) || strcmp(slot, m->writer.slot) == 0 ||
-        mongo_slot_lives(ledger, slot, clock_wall_ms(m->store.clock)))
-        return true;
-    return (!is_open || mongo_recover(m, &open, e)) && mongo_catch_up(m, slot, &seat, e);
+    return (!mongo_open_of(ledger, slot, &open) || mongo_recover(m, &open, e)) &&
+           mongo_catch_up(m, slot, &seat, e);
+}
+
+/* Has a writer that is gone left something in the slot? */
+static bool is_abandoned(const struct mongo_store *m, const bson_t *ledger, const char *slot)
+{
+    struct mongo_open open;
+    bson_t seat = BSON_INITIALIZER;
+    (void)mongo_seat_of(ledger, slot, &seat);
+    return (mongo_open_of(ledger, slot, &open) || mongo_last_unrolled(&seat) > 0) &&
+           strcmp(slot, m->writer.slot) != 0 &&
+           !mongo_slot_lives(ledger, slot, clock_wall_ms(m->store.clock));
 }
 
 /* Nobody else may come for these slots. One that cannot be finished stops only its next writer, and writers
@@ -113,7 +107,7 @@ bool mongo_recover_abandoned(struct mongo_store *m, const bson_t *ledger, bool g
 {
     for (int i = 0; i < MONGO_SLOTS; i++) {
         char error[LOG_QUOTE_BYTES];
-        if (finish_slot(m, ledger, mongo_slots[i], e))
+        if (!is_abandoned(m, ledger, mongo_slots[i]) || mongo_finish_slot(m, ledger, mongo_slots[i], e))
             continue;
         if (!goes_on || e->retryable)
             return false;

@@ -12,33 +12,44 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* A log that is gone, or not whole, is needed no more if its batch is rolled up: then those before it are,
- * too. */
-static bool check_rolled(struct mongo_store *m, const char *slot, int64_t seq, struct err *e)
+/* How far the slot is rolled up, by its seat. *inc: of the slot, as this replay saw it first; -1: it did not
+ * yet. A restore raises it. */
+static bool read_rolled(struct mongo_store *m, const char *slot, int64_t *inc, int64_t *rolled, struct err *e)
 {
     bson_t seat;
     bool good = mongo_confirm(m->client, slot, &seat, e);
-    if (good && mongo_number_at(&seat, "rolled", 0) < seq)
-        good = err_set(e, EX_DATAERR,
-                       "%s: the log of batch %" PRId64
-                       " of %s is gone, or not whole, and documents of months lack it: restore the "
-                       "database from a backup",
-                       mongo_client_name(m->client), seq, slot);
+    const int64_t now = mongo_number_at(&seat, "inc", 0);
+    *rolled = mongo_number_at(&seat, "rolled", 0);
     bson_destroy(&seat);
+    if (good && *inc >= 0 && *inc != now)
+        good = err_set_retryable(e, EX_TEMPFAIL, "%s: another writer took slot %s, and rolls it up",
+                                 mongo_client_name(m->client), slot);
+    *inc = now;
     return good;
 }
 
-/* Lists the batches after `after`, the last one first, each found by `prev` of the next one. */
-static bool list_chain(struct mongo_store *m, struct mongo_logs *chain, int64_t after, int64_t to,
-                       struct err *e)
+static bool lack_log(const struct mongo_store *m, const char *slot, int64_t seq, struct err *e)
+{
+    return err_set(e, EX_DATAERR,
+                   "%s: the log of batch %" PRId64
+                   " of %s is gone, or not whole, and documents of months lack it: restore the database from "
+                   "a backup",
+                   mongo_client_name(m->client), seq, slot);
+}
+
+/* Lists the batches after `after` that the seat does not call rolled up by now, the last one first, each
+ * found by `prev` of the next one. Logs of batches that are rolled up may be deleted: then one that was found
+ * under the number of such a batch may be of a writer that had lost the slot, and never committed it. */
+static bool list_chain(struct mongo_store *m, const char *slot, int64_t after, int64_t to, int64_t *inc,
+                       struct mongo_logs *chain, struct err *e)
 {
     struct mongo_logs all = {.count = 0};
-    snprintf(all.slot, sizeof all.slot, "%s", chain->slot);
-    bool good = mongo_list_logs(m, &all, e);
-    for (int64_t seq = to; good && seq > after;) {
+    int64_t rolled;
+    bool good = mongo_list_logs(m, slot, &all, e) && read_rolled(m, slot, inc, &rolled, e);
+    for (int64_t seq = to; good && seq > after && seq > rolled;) {
         const struct mongo_open *log = mongo_find_log(&all, seq);
         if (log == NULL || log->prev >= seq) {
-            good = check_rolled(m, chain->slot, seq, e);
+            good = lack_log(m, slot, seq, e);
             break;
         }
         mongo_logs_add(chain, log);
@@ -48,14 +59,17 @@ static bool list_chain(struct mongo_store *m, struct mongo_logs *chain, int64_t 
     return good;
 }
 
-static bool replay_one(struct mongo_store *m, const struct mongo_open *o, struct err *e)
+/* A log that is not whole is needed no more if its batch is rolled up. */
+static bool replay_one(struct mongo_store *m, const struct mongo_open *o, int64_t *inc, struct err *e)
 {
     char id[MONGO_BATCH_BYTES];
     struct text packed = {0};
+    int64_t rolled;
     bool is_whole, good = mongo_read_longer(m, o, &packed, &is_whole, e);
     mongo_batch_id(id, o, "");
     if (good && !is_whole)
-        good = check_rolled(m, o->slot, o->seq, e);
+        good =
+            read_rolled(m, o->slot, inc, &rolled, e) && (rolled >= o->seq || lack_log(m, o->slot, o->seq, e));
     else if (good && packed.len > 0)
         good = (mongo_log_check(text_slice(&packed), e) ||
                 err_prefix(e, "%s: %s \"%s\"", mongo_client_name(m->client), MONGO_BATCHES, id)) &&
@@ -65,37 +79,15 @@ static bool replay_one(struct mongo_store *m, const struct mongo_open *o, struct
     return good;
 }
 
-/* Leaves out what the seat calls rolled up by now. Logs of such batches may be deleted: then one that was
- * found under the number of such a batch may be of a writer that had lost the slot, and never committed
- * it. And who drops a report replays first: a log of such a batch would make its documents again. *inc: of
- * the slot, when the replay began; -1: not known yet. A restore raises it. */
-static bool leave_rolled_out(struct mongo_store *m, struct mongo_logs *chain, int64_t *inc, struct err *e)
-{
-    bson_t seat;
-    bool good = mongo_confirm(m->client, chain->slot, &seat, e);
-    const int64_t rolled = good ? mongo_number_at(&seat, "rolled", 0) : 0;
-    const int64_t now = good ? mongo_number_at(&seat, "inc", 0) : 0;
-    while (chain->count > 0 && chain->list[chain->count - 1].seq <= rolled)
-        chain->count--;
-    if (good && *inc >= 0 && *inc != now)
-        good = err_set_retryable(e, EX_TEMPFAIL, "%s: another writer took slot %s, and rolls it up",
-                                 mongo_client_name(m->client), chain->slot);
-    *inc = now;
-    bson_destroy(&seat);
-    return good;
-}
-
 bool mongo_replay(struct mongo_store *m, const char *slot, int64_t after, int64_t to, struct err *e)
 {
     struct mongo_logs chain = {.count = 0};
-    int64_t inc = strcmp(slot, m->writer.slot) == 0 ? m->writer.inc : -1;
-    snprintf(chain.slot, sizeof chain.slot, "%s", slot);
-    bool good = list_chain(m, &chain, after, to, e) && leave_rolled_out(m, &chain, &inc, e);
-    while (good && chain.count > 0) {
-        good = mongo_renew_lease(m, e) && replay_one(m, &chain.list[chain.count - 1], e);
-        chain.count--;
-        good = good && (chain.count == 0 || leave_rolled_out(m, &chain, &inc, e));
-    }
+    int64_t rolled, inc = strcmp(slot, m->writer.slot) == 0 ? m->writer.inc : -1;
+    bool good = list_chain(m, slot, after, to, &inc, &chain, e);
+    /* Who drops a report replays first: a log that it has replayed would make the report's documents again. */
+    for (size_t i = chain.count; good && i > 0; i--)
+        good = mongo_renew_lease(m, e) && read_rolled(m, slot, &inc, &rolled, e) &&
+               (chain.list[i - 1].seq <= rolled || replay_one(m, &chain.list[i - 1], &inc, e));
     free(chain.list);
     return good;
 }

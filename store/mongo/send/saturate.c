@@ -41,9 +41,8 @@ static void add_sums(const bson_t *document, const bson_iter_t *inc, bson_t *set
 static bool rewrite(const bson_t *document, const bson_iter_t *update, bson_t *to)
 {
     bson_iter_t operator;
-    bson_t set;
+    bson_t set = BSON_INITIALIZER;
     bool overflows = false;
-    bson_init(&set);
     bson_init(to);
     ASSERT(bson_iter_recurse(update, &operator));
     while (bson_iter_next(&operator)) {
@@ -55,8 +54,7 @@ static bool rewrite(const bson_t *document, const bson_iter_t *update, bson_t *t
             bson_append_iter(to, NULL, -1, &operator);
         }
     }
-    BSON_APPEND_DOCUMENT(to, "$set", &set);
-    bson_destroy(&set);
+    mongo_add_operator(to, "$set", &set);
     return overflows;
 }
 

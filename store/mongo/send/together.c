@@ -2,7 +2,6 @@
 
 #include "base/check.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/wire/id.h"
 
 #define XXH_INLINE_ALL
 #include <stdio.h>
@@ -247,7 +246,7 @@ static void find_columns(struct sums *s)
 /* Writes { ROW: the row of the document's `_id` }. */
 static void write_row(const struct mongo_chunk *c, const size_t *which, const struct sums *s, bson_t *set)
 {
-    bson_t at, rows, row, find, list, ids;
+    bson_t at, rows, row, find = BSON_INITIALIZER, list, ids = BSON_INITIALIZER;
     char room[MONGO_KEY_BYTES];
     BSON_APPEND_DOCUMENT_BEGIN(set, ROW, &at);
     BSON_APPEND_ARRAY_BEGIN(&at, "$arrayElemAt", &list);
@@ -259,10 +258,8 @@ static void write_row(const struct mongo_chunk *c, const size_t *which, const st
         bson_append_array_end(&rows, &row);
     }
     bson_append_array_end(&list, &rows);
-    bson_init(&ids);
     for (size_t d = 0; d < s->documents; d++)
         bson_append_utf8(&ids, mongo_array_key(d, room), -1, c->ids[which[d]], -1);
-    bson_init(&find);
     BCON_APPEND(&find, "$indexOfArray", "[", "{", "$literal", BCON_ARRAY(&ids), "}", "$_id", "]");
     BSON_APPEND_DOCUMENT(&list, "1", &find);
     bson_append_array_end(&at, &list);
@@ -276,8 +273,7 @@ static void write_row(const struct mongo_chunk *c, const size_t *which, const st
 static void write_nothing(const char *path, bson_t *nothing)
 {
     char parent[PATH_BYTES + 1];
-    bson_t and;
-    bson_init(&and);
+    bson_t and = BSON_INITIALIZER;
     BCON_APPEND(&and, "0", "{", "$eq", "[", "{", "$type", BCON_UTF8(path), "}", BCON_UTF8("missing"), "]",
                 "}");
     size_t n = 1;
@@ -295,9 +291,8 @@ static void write_nothing(const char *path, bson_t *nothing)
 static void write_sum(const struct sums *s, size_t i, bson_t *set)
 {
     char path[PATH_BYTES + 1];
-    bson_t nothing;
+    bson_t nothing = BSON_INITIALIZER;
     snprintf(path, sizeof path, "$%s", s->path[i]);
-    bson_init(&nothing);
     write_nothing(path, &nothing);
     BCON_APPEND(set, s->path[i], "{", "$add", "[", "{", "$ifNull", "[", BCON_UTF8(path),
                 BCON_DOCUMENT(&nothing), "]", "}", "{", "$arrayElemAt", "[", BCON_UTF8("$" ROW),
@@ -349,22 +344,16 @@ static void add_limits(const struct sums *s, bson_t *q)
 static void write_pipeline(const struct mongo_chunk *c, const size_t *which, const struct sums *s,
                            bson_t *one)
 {
-    bson_t u, stage, set;
-    BSON_APPEND_ARRAY_BEGIN(one, "u", &u);
-    BSON_APPEND_DOCUMENT_BEGIN(&u, "0", &stage);
-    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
-    write_row(c, which, s, &set);
-    bson_append_document_end(&stage, &set);
-    bson_append_document_end(&u, &stage);
-    BSON_APPEND_DOCUMENT_BEGIN(&u, "1", &stage);
-    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
+    bson_t row = BSON_INITIALIZER, set = BSON_INITIALIZER;
+    write_row(c, which, s, &row);
     for (size_t i = 0; i < s->paths; i++)
         write_sum(s, i, &set);
     append_set(c, which[0], &set);
     BSON_APPEND_UTF8(&set, ROW, "$$REMOVE");
-    bson_append_document_end(&stage, &set);
-    bson_append_document_end(&u, &stage);
-    bson_append_array_end(one, &u);
+    BCON_APPEND(one, "u", "[", "{", "$set", BCON_DOCUMENT(&row), "}", "{", "$set", BCON_DOCUMENT(&set), "}",
+                "]");
+    bson_destroy(&row);
+    bson_destroy(&set);
 }
 
 static void write_differing(struct writing *w, const size_t *which, size_t n)

@@ -396,14 +396,15 @@ bool mongo_read_in(struct mongo_client *c, const char *database, const bson_t *c
                    struct err *e)
 {
     bson_error_t error;
-    return lib.mongoc_client_read_command_with_opts(c->client, database, command, NULL, NULL, reply, &error)
+    return lib.mongoc_client_read_command_with_opts(c->client, database != NULL ? database : c->database,
+                                                    command, NULL, NULL, reply, &error)
                ? note_let_in()
                : fail(c, &error, name_of(command), e);
 }
 
 bool mongo_read(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e)
 {
-    return mongo_read_in(c, c->database, command, reply, e);
+    return mongo_read_in(c, NULL, command, reply, e);
 }
 
 bool mongo_write_in(struct mongo_client *c, const char *database, const bson_t *command,
@@ -413,15 +414,15 @@ bool mongo_write_in(struct mongo_client *c, const char *database, const bson_t *
     bson_t options = BSON_INITIALIZER;
     if (concern != NULL)
         BSON_APPEND_DOCUMENT(&options, "writeConcern", concern);
-    bool good =
-        lib.mongoc_client_write_command_with_opts(c->client, database, command, &options, reply, &error);
+    bool good = lib.mongoc_client_write_command_with_opts(
+        c->client, database != NULL ? database : c->database, command, &options, reply, &error);
     bson_destroy(&options);
     return good ? note_let_in() : fail(c, &error, name_of(command), e);
 }
 
 bool mongo_write(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e)
 {
-    return mongo_write_in(c, c->database, command, NULL, reply, e);
+    return mongo_write_in(c, NULL, command, NULL, reply, e);
 }
 
 bool mongo_check_write(struct mongo_client *c, const bson_iter_t *failure, const char *what, struct err *e)

@@ -57,11 +57,11 @@ int32_t mongo_client_socket_ms(const struct mongo_client *c);
  * documents ("writeErrors"): pass those to mongo_check_write(). */
 bool mongo_read(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e) MUST_CHECK;
 bool mongo_write(struct mongo_client *c, const bson_t *command, bson_t *reply, struct err *e) MUST_CHECK;
-/* mongo_write() in another database. `concern`: the write concern; NULL: that of the URI. With w: 0 it does
- * not wait, and the reply is empty. */
+/* mongo_write() in another database; NULL: that of the client. `concern`: the write concern; NULL: that of
+ * the URI. With w: 0 it does not wait, and the reply is empty. */
 bool mongo_write_in(struct mongo_client *c, const char *database, const bson_t *command,
                     const bson_t *concern, bson_t *reply, struct err *e) MUST_CHECK;
-/* mongo_read() in another database. */
+/* mongo_read() in another database; NULL: that of the client. */
 bool mongo_read_in(struct mongo_client *c, const char *database, const bson_t *command, bson_t *reply,
                    struct err *e) MUST_CHECK;
 /* Sets *e from one element of "writeErrors". Returns false. */

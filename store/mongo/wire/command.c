@@ -2,6 +2,9 @@
 
 #include "store/mongo/wire/field.h"
 
+#define CODE_OPTIONS_CONFLICT  85
+#define CODE_KEY_SPEC_CONFLICT 86
+
 static bool copy_document(void *context, const bson_t *document)
 {
     bson_t *copy = context;
@@ -23,8 +26,8 @@ bool mongo_read_part(struct mongo_client *c, const char *collection, const char 
     return mongo_look(c, collection, BCON_NEW("_id", BCON_UTF8(id)), options, copy_document, document, e);
 }
 
-bool mongo_modify(struct mongo_client *c, const char *collection, const bson_t *query, const bson_t *update,
-                  bool *found, bson_t *after, struct err *e)
+bool mongo_modify(struct mongo_client *c, const char *collection, bson_t *query, bson_t *update, bool *found,
+                  bson_t *after, struct err *e)
 {
     bson_t reply, document;
     bson_init(after);
@@ -36,6 +39,8 @@ bool mongo_modify(struct mongo_client *c, const char *collection, const bson_t *
         copy_document(after, &document);
     bson_destroy(&reply);
     bson_destroy(command);
+    bson_destroy(query);
+    bson_destroy(update);
     return good;
 }
 
@@ -117,7 +122,7 @@ bool mongo_list(struct mongo_client *c, const char *database, bson_t *command, c
                 mongo_document_fn *fn, void *context, struct err *e)
 {
     bson_t reply;
-    bool good = mongo_read_in(c, database != NULL ? database : mongo_client_database(c), command, &reply, e);
+    bool good = mongo_read_in(c, database, command, &reply, e);
     if (good && mongo_number_at(&reply, "cursor.id", 0) != 0)
         good = err_set(e, EX_IOERR, "%s: the server does not list everything at once", mongo_client_name(c));
     else if (good)
@@ -134,10 +139,27 @@ bool mongo_list(struct mongo_client *c, const char *database, bson_t *command, c
 bool mongo_run(struct mongo_client *c, const char *database, bson_t *command, int64_t harmless, struct err *e)
 {
     bson_t reply;
-    bool good =
-        mongo_write_in(c, database != NULL ? database : mongo_client_database(c), command, NULL, &reply, e) ||
-        (harmless != 0 && mongo_number_at(&reply, "code", 0) == harmless);
+    bool good = mongo_write_in(c, database, command, NULL, &reply, e) ||
+                (harmless != 0 && mongo_number_at(&reply, "code", 0) == harmless);
     bson_destroy(&reply);
     bson_destroy(command);
     return good;
+}
+
+bool mongo_create_index(struct mongo_client *c, const struct mongo_index_wanted *wanted,
+                        enum mongo_index *state, struct err *e)
+{
+    bson_t *index = BCON_NEW("key", BCON_DOCUMENT(wanted->key), "name", BCON_UTF8(wanted->name)), reply;
+    if (wanted->ttl_s > 0)
+        BSON_APPEND_INT64(index, "expireAfterSeconds", wanted->ttl_s);
+    bson_t *command =
+        BCON_NEW("createIndexes", BCON_UTF8(wanted->collection), "indexes", "[", BCON_DOCUMENT(index), "]");
+    bool good = mongo_write_in(c, wanted->database, command, NULL, &reply, e);
+    const int64_t code = good ? 0 : mongo_number_at(&reply, "code", 0);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    bson_destroy(index);
+    const bool differs = code == CODE_OPTIONS_CONFLICT || code == CODE_KEY_SPEC_CONFLICT;
+    *state = differs ? INDEX_DIFFERS : INDEX_IS_THERE;
+    return good || differs;
 }

@@ -1,7 +1,7 @@
 /* mongo/wire/command.h - what the store says to the server most often. client.h describes the errors.
  *
  * Owner : these functions destroy the filters, updates, options and commands that they are given, in any
- *         case. Those of mongo_modify() stay with the caller.
+ *         case.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ bool mongo_read_part(struct mongo_client *c, const char *collection, const char 
                      bson_t *document, struct err *e) MUST_CHECK;
 /* findAndModify. *found is false if no document matches `query`. `after` is the document after the change;
  * the caller destroys it. */
-bool mongo_modify(struct mongo_client *c, const char *collection, const bson_t *query, const bson_t *update,
-                  bool *found, bson_t *after, struct err *e) MUST_CHECK;
+bool mongo_modify(struct mongo_client *c, const char *collection, bson_t *query, bson_t *update, bool *found,
+                  bson_t *after, struct err *e) MUST_CHECK;
 
 /* mongo_find(). `filter` NULL: all documents. `options` NULL: none. */
 bool mongo_look(struct mongo_client *c, const char *collection, bson_t *filter, bson_t *options,
@@ -52,3 +52,26 @@ bool mongo_list(struct mongo_client *c, const char *database, bson_t *command, c
 #define MONGO_NAMESPACE_EXISTS    48
 bool mongo_run(struct mongo_client *c, const char *database, bson_t *command, int64_t harmless,
                struct err *e) MUST_CHECK;
+
+/* ---- indexes */
+
+enum mongo_index { INDEX_MISSING, INDEX_IS_THERE, INDEX_DIFFERS };
+
+/* An index and its purpose, for the operator. */
+struct mongo_index_of {
+    const char *name;
+    const char *why; /* purpose of the index, for the operator */
+    int64_t ttl_s;   /* documents expire this long after their date; 0: never */
+};
+
+struct mongo_index_wanted {
+    const char *database; /* NULL: the database of the handle */
+    const char *collection, *name;
+    const bson_t *key;
+    int64_t ttl_s; /* documents expire this long after their date; 0: never */
+};
+
+/* Creates an index unless it exists. *state afterwards: the index exists, or a different one does, and *e
+ * describes it. */
+bool mongo_create_index(struct mongo_client *c, const struct mongo_index_wanted *wanted,
+                        enum mongo_index *state, struct err *e) MUST_CHECK;

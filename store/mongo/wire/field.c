@@ -55,6 +55,15 @@ bool mongo_take_document(const bson_iter_t *member, bson_t *document)
     return bytes.len > 0 && bson_init_static(document, (const uint8_t *)bytes.ptr, bytes.len);
 }
 
+bool mongo_next_document(bson_iter_t *at, bson_t *document)
+{
+    while (bson_iter_next(at)) {
+        if (mongo_take_document(at, document))
+            return true;
+    }
+    return false;
+}
+
 bool mongo_find_document(const bson_t *document, const char *path, bson_t *found)
 {
     bson_iter_t it;
@@ -76,6 +85,13 @@ void mongo_append_members(bson_t *to, const bson_iter_t *of)
         bson_append_iter(to, NULL, -1, &at);
 }
 
+void mongo_add_operator(bson_t *update, const char *name, bson_t *of)
+{
+    if (!bson_empty(of))
+        bson_append_document(update, name, -1, of);
+    bson_destroy(of);
+}
+
 const char *mongo_array_key(size_t i, char room[MONGO_KEY_BYTES])
 {
     const char *key;
@@ -94,4 +110,27 @@ void mongo_match_number(bson_t *query, const char *path, int64_t number, bool is
         BSON_APPEND_INT64(query, path, number);
     else
         mongo_match_nothing(query, path);
+}
+
+/* ---- documents by several `_id`s */
+
+void mongo_ids_begin(struct mongo_ids *ids, bson_t *filter)
+{
+    ids->count = 0;
+    ids->filter = filter;
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &ids->in);
+    BSON_APPEND_ARRAY_BEGIN(&ids->in, "$in", &ids->list);
+}
+
+void mongo_ids_add(struct mongo_ids *ids, struct slice id)
+{
+    char room[MONGO_KEY_BYTES];
+    bson_append_utf8(&ids->list, mongo_array_key(ids->count++, room), -1, id.ptr, (int)id.len);
+}
+
+bson_t *mongo_ids_end(struct mongo_ids *ids)
+{
+    bson_append_array_end(&ids->in, &ids->list);
+    bson_append_document_end(ids->filter, &ids->in);
+    return ids->filter;
 }

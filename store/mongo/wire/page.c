@@ -1,7 +1,6 @@
 #include "store/mongo/wire/page.h"
 
 #include "store/mongo/wire/command.h"
-#include "store/mongo/wire/field.h"
 
 static bool see_id(void *context, const bson_t *document)
 {

@@ -1,5 +1,3 @@
-/* Applies one batch: log, commit, apply, done (docs/LEDGER.md). The handle keeps the batch under way, so a
- * call that failed resumes when it is made again. */
 #include "store/mongo/writer/apply.h"
 
 #include "base/check.h"
@@ -272,12 +270,6 @@ static bool go_on(struct mongo_store *m, struct err *e)
     return true;
 }
 
-/* After a commit that failed, raw events are inserted again, for the same reason as in begin(). */
-static bool store_raw_again(struct mongo_store *m, const struct batch *batch, struct err *e)
-{
-    return m->batch.step != STEP_COMMITTING || mongo_raw_store(m, batch, e);
-}
-
 bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
@@ -286,8 +278,9 @@ bool mongo_apply(struct store *st, const struct batch *batch, struct err *e)
     /* The batch is dropped with its number. One that backfills is made anew, from the books as they are. */
     if (m->batch.step == STEP_LOGGING && (!is_known || batch->backfills))
         drop_batch(m);
+    /* After a commit that failed, raw events are inserted again, for the same reason as in begin(). */
     if (m->batch.step > STEP_LOGGING && is_known)
-        return store_raw_again(m, batch, e) && go_on(m, e);
+        return (m->batch.step != STEP_COMMITTING || mongo_raw_store(m, batch, e)) && go_on(m, e);
     if (m->batch.step > STEP_LOGGING && !go_on(m, e))
         return false;
     for (int tries = 0; tries < OUTRUN_MAX; tries++) {

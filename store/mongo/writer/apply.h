@@ -1,5 +1,5 @@
-/* mongo/writer/apply.h - applies one batch: log, commit, apply, done. After a failure, the same call
- * resumes. */
+/* mongo/writer/apply.h - applies one batch: log, commit, apply, done (docs/LEDGER.md). The handle keeps the
+ * batch under way: after a failure, the same call resumes. */
 #pragma once
 
 #include "store/mongo/handle/handle.h"

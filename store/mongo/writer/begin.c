@@ -50,15 +50,14 @@ static bool finish_open(struct mongo_store *m, const bson_t *ledger, bson_t *fil
     for (int i = 0; i < MONGO_SLOTS; i++) {
         struct mongo_open open;
         const char *slot = mongo_slots[i];
-        char path[64], error[LOG_QUOTE_BYTES];
+        char path[MONGO_SLOT_PATH_BYTES], error[LOG_QUOTE_BYTES];
         if (mongo_open_of(ledger, slot, &open) && !mongo_recover(m, &open, e)) {
             if (e->retryable)
                 return false;
             log_warn("batch_left_open", "writer=%s error=%s", slot, log_quote(e->text, error));
             continue;
         }
-        snprintf(path, sizeof path, "writers.w%d.open", i);
-        mongo_match_nothing(filter, path);
+        mongo_match_nothing(filter, mongo_slot_path(slot, "open", path));
     }
     return true;
 }
@@ -88,11 +87,11 @@ static bool write_format(struct mongo_store *m, const bson_t *ledger, struct err
     bson_t *update = BCON_NEW("$set", "{", "v", BCON_INT32(MONGO_FORMAT), "needs", TALLYD_VERSION, "epoch",
                               BCON_INT64(now_ms > epoch ? now_ms : epoch + 1), "}");
     mongo_match_nothing(filter, "backups");
-    bool matched, good = finish_open(m, ledger, filter, e) &&
-                         mongo_update_one(m->client, MONGO_LEDGER, filter, update, false, &matched, e);
+    if (finish_open(m, ledger, filter, e))
+        return mongo_change(m->client, MONGO_LEDGER, filter, update, false, NULL, e);
     bson_destroy(filter);
     bson_destroy(update);
-    return good;
+    return false;
 }
 
 /* No writer of an older version may live, since its jobs would not see what is open in seats; nor may one of

@@ -1,27 +1,17 @@
 #include "store/mongo/writer/behind.h"
 
 #include "base/check.h"
-#include "base/mem.h"
 #include "store/mongo/ledger/books.h"
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/send/recover.h"
-#include "store/mongo/send/replay.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/position.h"
 #include "store/mongo/writer/recall.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define CLAIM_TRIES 8
-
-static int64_t number_of(struct mongo_store *m, const bson_t *ledger, const char *name, int64_t otherwise)
-{
-    text_clear(&m->id);
-    text_printf(&m->id, "partitions.%s.%s", m->batch.found.key, name);
-    return mongo_number_at(ledger, m->id.ptr, otherwise);
-}
 
 /* Open batches may move entries: they are recovered before the books are read. */
 static bool look(struct mongo_store *m, const struct range *r, struct err *e)
@@ -31,8 +21,8 @@ static bool look(struct mongo_store *m, const struct range *r, struct err *e)
     free(f->key);
     *f = (struct mongo_found){.key = mongo_partition_key(r)};
     bool good = mongo_read_home(m, &ledger, e);
-    f->epoch = number_of(m, &ledger, "epoch", 0);
-    f->fills = number_of(m, &ledger, "fills", 0);
+    f->epoch = mongo_number_at(&ledger, mongo_entry_member(m, f->key, "epoch"), 0);
+    f->fills = mongo_number_at(&ledger, mongo_entry_member(m, f->key, "fills"), 0);
     good = good && mongo_recover_of(m, f->key, &ledger, e) &&
            mongo_look_at_seats(m, f->key, &ledger, &f->next, e);
     bson_destroy(&ledger);
@@ -42,18 +32,11 @@ static bool look(struct mongo_store *m, const struct range *r, struct err *e)
 bool mongo_settle(struct store *st, struct err *e)
 {
     struct mongo_store *m = mongo_of(st);
-    struct mongo_open open[MONGO_SLOTS];
     bson_t ledger;
     bool good = mongo_read_ledger(m, &ledger, e);
-    size_t count = mongo_all_open(&ledger, open);
-    for (size_t i = 0; good && i < count; i++)
-        good = strcmp(open[i].slot, m->writer.slot) == 0 || mongo_recover(m, &open[i], e);
-    for (int i = 0; good && i < MONGO_SLOTS; i++) {
-        const char *slot = mongo_slots[i];
-        bson_t seat;
-        good = strcmp(slot, m->writer.slot) == 0 || !mongo_seat_of(&ledger, slot, &seat) ||
-               mongo_catch_up(m, slot, &seat, e);
-    }
+    for (int i = 0; good && i < MONGO_SLOTS; i++)
+        good =
+            strcmp(mongo_slots[i], m->writer.slot) == 0 || mongo_finish_slot(m, &ledger, mongo_slots[i], e);
     bson_destroy(&ledger);
     return good;
 }

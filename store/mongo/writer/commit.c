@@ -6,7 +6,6 @@
 #include "store/mongo/ledger/ledger.h"
 #include "store/mongo/ledger/peers.h"
 #include "store/mongo/ledger/seat.h"
-#include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/longer.h"
 #include "store/mongo/writer/partition.h"
@@ -14,7 +13,6 @@
 #include "store/mongo/writer/position.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /* A partition without a position is claimed, and not counted. Its epoch stays, so that no late commit finds
  * it. */
@@ -27,13 +25,11 @@ static void remove_position(struct mongo_store *m, const struct mongo_partition 
 
 /* Takes part in the changes of the partition's books that are no counting from the position on: no other one
  * was made since `fills` was read, and the next one finds another number. */
-static void add_fill(const char *key, int64_t fills, bson_t *query, bson_t *set)
+static void add_fill(struct mongo_store *m, const char *key, int64_t fills, bson_t *query, bson_t *set)
 {
-    struct text path = {0};
-    text_printf(&path, "partitions.%s.fills", key);
-    mongo_match_number(query, path.ptr, fills, fills > 0);
-    BSON_APPEND_INT64(set, path.ptr, fills + 1);
-    text_fini(&path);
+    const char *path = mongo_entry_member(m, key, "fills");
+    mongo_match_number(query, path, fills, fills > 0);
+    BSON_APPEND_INT64(set, path, fills + 1);
 }
 
 /* Adds the conditions of a range that is backfilled. Position and owner stay. The position was at its end or
@@ -41,11 +37,8 @@ static void add_fill(const char *key, int64_t fills, bson_t *query, bson_t *set)
 static void add_found(struct mongo_store *m, bson_t *query, bson_t *set)
 {
     const struct mongo_found *f = &m->batch.found;
-    struct text path = {0};
-    text_printf(&path, "partitions.%s.epoch", f->key);
-    BSON_APPEND_INT64(query, path.ptr, f->epoch);
-    add_fill(f->key, f->fills, query, set);
-    text_fini(&path);
+    BSON_APPEND_INT64(query, mongo_entry_member(m, f->key, "epoch"), f->epoch);
+    add_fill(m, f->key, f->fills, query, set);
 }
 
 /* Adds the conditions and the new values of a range that is taken out of the ledger. */
@@ -56,7 +49,7 @@ static void add_taken(struct mongo_store *m, const struct range *range, bson_t *
     mongo_add_claim(m, p, query);
     BSON_APPEND_INT64(query, mongo_partition_member(m, p, "held"), p->epoch);
     mongo_match_number(query, mongo_partition_member(m, p, "next"), p->next, !p->is_new);
-    add_fill(p->key, p->fills, query, set);
+    add_fill(m, p->key, p->fills, query, set);
     if (range->to == 0)
         remove_position(m, p, unset);
     else
@@ -81,19 +74,15 @@ static void add_range(struct mongo_store *m, const struct range *range, bson_t *
 }
 
 /* The path of a member of the slot, in the place where the batch is committed. */
-static const char *slot_path(const struct mongo_store *m, const char *name, char path[64])
+static const char *slot_path(const struct mongo_store *m, const char *name, char buf[MONGO_SLOT_PATH_BYTES])
 {
-    if (m->writer.is_home)
-        snprintf(path, 64, "writers.%s.%s", m->writer.slot, name);
-    else
-        snprintf(path, 64, "%s", name);
-    return path;
+    return mongo_place_path(m->writer.slot, m->writer.is_home, name, buf);
 }
 
 /* Opens the batch. This also ends the batch before it, which is applied. */
 static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
 {
-    char path[64], room[MONGO_KEY_BYTES];
+    char path[MONGO_SLOT_PATH_BYTES], room[MONGO_KEY_BYTES];
     bson_t open, ranges;
     BSON_APPEND_DOCUMENT_BEGIN(set, slot_path(m, "open", path), &open);
     BSON_APPEND_INT64(&open, "seq", seq);
@@ -118,12 +107,9 @@ static void add_open(struct mongo_store *m, int64_t seq, bson_t *set)
 static void add_slot(struct mongo_store *m, int64_t seq, bson_t *query, bson_t *set)
 {
     const struct mongo_writer *w = &m->writer;
-    char path[64];
+    char path[MONGO_SLOT_PATH_BYTES];
     int64_t last = w->is_home ? w->home_seq : w->seat_seq;
-    if (w->is_home)
-        mongo_add_ledger(m, query);
-    else
-        BSON_APPEND_UTF8(query, "_id", w->slot);
+    mongo_add_place(m, w->slot, w->is_home, query);
     BSON_APPEND_INT64(query, slot_path(m, "inc", path), w->inc);
     mongo_match_number(query, slot_path(m, "seq", path), last, last > 0);
     if (w->is_done)
@@ -156,13 +142,10 @@ void mongo_prepare_commit(struct mongo_store *m, int64_t seq)
     if (!m->writer.is_home)
         mongo_longer_add_commit(m, seq, &set, &unset);
     m->batch.commit_update = bson_new();
-    BSON_APPEND_DOCUMENT(m->batch.commit_update, "$set", &set);
+    mongo_add_operator(m->batch.commit_update, "$set", &set);
     if (m->writer.is_home)
         BCON_APPEND(m->batch.commit_update, "$max", "{", "at", BCON_DATE_TIME(m->writer.at_ms), "}");
-    if (!bson_empty(&unset))
-        BSON_APPEND_DOCUMENT(m->batch.commit_update, "$unset", &unset);
-    bson_destroy(&unset);
-    bson_destroy(&set);
+    mongo_add_operator(m->batch.commit_update, "$unset", &unset);
 }
 
 /* Sets *e to the reason why the ledger refused a commit. */
@@ -214,7 +197,7 @@ static bool explain(struct mongo_store *m, struct err *e)
  * since. */
 static bool is_committed(struct mongo_store *m, bool *committed, struct err *e)
 {
-    char path[64];
+    char path[MONGO_SLOT_PATH_BYTES];
     bson_t place;
     bool good = m->writer.is_home ? mongo_read_home(m, &place, e)
                                   : mongo_confirm(m->client, m->writer.slot, &place, e);

@@ -7,7 +7,6 @@
 #include "store/mongo/doc/sketch.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/wire/id.h"
 
 #define XXH_INLINE_ALL
 #include <stdio.h>

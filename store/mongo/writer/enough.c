@@ -5,9 +5,7 @@
 #include "store/mongo/doc/decimal.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/wire/id.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #define PAGE 100 /* documents that are read at a time; each has at most some 100 KiB */

@@ -249,7 +249,6 @@ static bool go_on(struct mongo_store *m, bool all, bool *is_due, struct err *e)
         return true;
     l->rolled = l->to;
     drop_pieces(l);
-    show_figures(m);
     failpoint(FAILPOINT_ROLL_UP_SENT);
     return true;
 }
@@ -264,32 +263,31 @@ static bool roll_up_logs(struct mongo_store *m, struct err *e)
     clear_waiting(m);
     l->rolled = to;
     l->from_logs = false;
-    show_figures(m);
     return true;
 }
 
 bool mongo_roll_up(struct mongo_store *m, bool all, struct err *e)
 {
     struct mongo_longer *l = &m->longer;
-    bool good = true, is_due = true;
+    bool good = true, is_due = !l->from_logs;
     if (l->from_logs && !all && clock_mono_ms(m->store.clock) - l->failed_ms < AGAIN_MS)
         return true;
     if (l->from_logs) {
         l->failed_ms = clock_mono_ms(m->store.clock);
-        return roll_up_logs(m, e);
+        good = roll_up_logs(m, e);
     }
     while (good && is_due) {
         good = go_on(m, all, &is_due, e);
         is_due = is_due && (all ? l->rolled < m->writer.committed : l->to != 0 && l->sent < pieces_due(m));
     }
-    if (!good) { /* its batches wait for their logs */
+    if (!good && !l->from_logs) { /* its batches wait for their logs */
         l->log_count += l->rolling.batches;
         l->log_bytes += l->rolling.log_bytes;
         drop_pieces(l);
         l->from_logs = true;
         l->failed_ms = clock_mono_ms(m->store.clock);
-        show_figures(m);
     }
+    show_figures(m);
     return good;
 }
 
@@ -299,14 +297,13 @@ bool mongo_tell_rolled(struct mongo_store *m, struct err *e)
 {
     struct mongo_longer *l = &m->longer;
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(m->writer.slot), "inc", BCON_INT64(m->writer.inc));
-    bson_t update = BSON_INITIALIZER, unset;
+    bson_t update = BSON_INITIALIZER, unset = BSON_INITIALIZER;
+    bool told;
     mongo_match_number(filter, "seq", m->writer.seat_seq, m->writer.seat_seq > 0);
     BCON_APPEND(&update, "$set", "{", "rolled", BCON_INT64(l->rolled), "}");
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$unset", &unset);
     BSON_APPEND_UTF8(&unset, "open", "");
     append_rolled(m, NULL, &unset);
-    bson_append_document_end(&update, &unset);
-    bool told;
+    mongo_add_operator(&update, "$unset", &unset);
     if (!mongo_change(m->client, MONGO_LEDGER, filter, &update, false, &told, e))
         return false;
     if (!told) {

@@ -11,7 +11,6 @@
 #include "store/mongo/send/recover.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/wire/id.h"
 #include "store/mongo/writer/past.h"
 #include "store/mongo/writer/position.h"
 #include "store/mongo/writer/recall.h"
@@ -24,18 +23,19 @@
 #define PARTITION_NAME_BYTES (RANGE_SOURCE_BYTES + RANGE_PARTITION_BYTES)
 
 /* Source and partition as one text, with a zero byte in between. */
-static struct slice name_of(const struct range *range, char buf[PARTITION_NAME_BYTES])
+static struct slice name_of(const char *source, const char *partition, char buf[PARTITION_NAME_BYTES])
 {
-    size_t source = strlen(range->source) + 1, partition = strlen(range->partition);
-    memcpy(buf, range->source, source);
-    memcpy(buf + source, range->partition, partition);
-    return slice_of(buf, source + partition);
+    const size_t first = strlen(source) + 1, second = strlen(partition);
+    memcpy(buf, source, first);
+    memcpy(buf + first, partition, second);
+    return slice_of(buf, first + second);
 }
 
 struct mongo_partition *mongo_known_partition(struct mongo_store *m, const struct range *range)
 {
     char buf[PARTITION_NAME_BYTES];
-    uint32_t number = mongo_names_find(&m->writer.partition_names, name_of(range, buf));
+    uint32_t number =
+        mongo_names_find(&m->writer.partition_names, name_of(range->source, range->partition, buf));
     return number == 0 ? NULL : &m->writer.partitions[number - 1];
 }
 
@@ -55,12 +55,6 @@ static bool read_position(const bson_t *partition, struct range *r)
     snprintf(r->source, sizeof r->source, "%s", mongo_text_at(partition, "source"));
     snprintf(r->partition, sizeof r->partition, "%s", mongo_text_at(partition, "partition"));
     return true;
-}
-
-static bool read_member(const bson_iter_t *member, struct range *r)
-{
-    bson_t partition;
-    return mongo_take_document(member, &partition) && read_position(&partition, r);
 }
 
 /* ---- claims: some partitions at once */
@@ -88,10 +82,10 @@ static bool recover_home(struct mongo_store *m, const struct mongo_names *keys, 
     for (int i = 0; i < MONGO_SLOTS; i++) {
         struct mongo_open o;
         const char *slot = mongo_slots[i];
-        char path[64];
-        snprintf(path, sizeof path, "writers.w%d.open.ranges", i);
+        char path[MONGO_SLOT_PATH_BYTES];
         if (strcmp(slot, m->writer.slot) != 0 && mongo_open_of(ledger, slot, &o) &&
-            mongo_covers(keys, ledger, path) && !mongo_recover(m, &o, e))
+            mongo_covers(keys, ledger, mongo_slot_path(slot, "open.ranges", path)) &&
+            !mongo_recover(m, &o, e))
             return false;
     }
     return true;
@@ -201,17 +195,14 @@ static bool explain(struct mongo_store *m, struct err *e)
  * afterwards; the caller destroys it. */
 static bool write_claims(const struct mongo_claims *c, bool home, bson_t *ledger, struct err *e)
 {
-    bson_t query, update, increase, set, from;
+    bson_t query = BSON_INITIALIZER, update = BSON_INITIALIZER, increase = BSON_INITIALIZER,
+           set = BSON_INITIALIZER, from;
     bool found;
     struct mongo_store *m = c->m;
-    bson_init(&query);
-    bson_init(&update);
     mongo_add_own(m, &query);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$inc", &increase);
     for (size_t i = 0; i < c->count; i++)
         BSON_APPEND_INT64(&increase, mongo_partition_member(m, &c->partitions[i], "epoch"), 1);
-    bson_append_document_end(&update, &increase);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
+    mongo_add_operator(&update, "$inc", &increase);
     for (size_t i = 0; i < c->count; i++) {
         const struct mongo_partition *p = &c->partitions[i];
         BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "owner"), m->writer.slot);
@@ -219,7 +210,7 @@ static bool write_claims(const struct mongo_claims *c, bool home, bson_t *ledger
         BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "source"), p->source);
         BSON_APPEND_UTF8(&set, mongo_partition_member(m, p, "partition"), p->partition);
     }
-    bson_append_document_end(&update, &set);
+    mongo_add_operator(&update, "$set", &set);
     if (!home) {
         BSON_APPEND_DOCUMENT_BEGIN(&update, "$addToSet", &from);
         for (size_t i = 0; i < c->count; i++)
@@ -228,8 +219,6 @@ static bool write_claims(const struct mongo_claims *c, bool home, bson_t *ledger
     }
     bool good = mongo_modify(m->client, MONGO_LEDGER, &query, &update, &found, ledger, e) ||
                 mongo_explain_full(m, MONGO_LEDGER, e);
-    bson_destroy(&query);
-    bson_destroy(&update);
     failpoint(FAILPOINT_CLAIM_WRITTEN);
     return good && (found || explain(m, e));
 }
@@ -316,14 +305,12 @@ void mongo_drop_partitions(struct mongo_store *m, const struct range *ranges, si
     mongo_names_fini(&w->partition_names);
     mongo_names_init(&w->partition_names);
     for (size_t i = 0; i < w->partition_count; i++) {
-        struct range range = {0};
+        const struct mongo_partition *p = &w->partitions[i];
         char buf[PARTITION_NAME_BYTES];
-        if (w->partitions[i].key == NULL)
+        if (p->key == NULL)
             continue;
-        w->partitions[kept++] = w->partitions[i];
-        snprintf(range.source, sizeof range.source, "%s", w->partitions[i].source);
-        snprintf(range.partition, sizeof range.partition, "%s", w->partitions[i].partition);
-        ASSERT(mongo_names_add(&w->partition_names, name_of(&range, buf)) == kept);
+        ASSERT(mongo_names_add(&w->partition_names, name_of(p->source, p->partition, buf)) == kept + 1);
+        w->partitions[kept++] = *p;
     }
     w->partition_count = kept;
 }
@@ -340,7 +327,8 @@ static void keep_partition(struct mongo_store *m, const struct range *range, con
     m->writer.partitions = xgrow(m->writer.partitions, &m->writer.partition_capacity,
                                  m->writer.partition_count + 1, sizeof *m->writer.partitions);
     m->writer.partitions[m->writer.partition_count++] = *p;
-    ASSERT(mongo_names_add(&m->writer.partition_names, name_of(range, buf)) == m->writer.partition_count);
+    ASSERT(mongo_names_add(&m->writer.partition_names, name_of(p->source, p->partition, buf)) ==
+           m->writer.partition_count);
 }
 
 /* Checks that partitions which the handle knew continue where they were. */
@@ -447,12 +435,10 @@ struct positions {
 };
 
 /* Notes a file that was taken out: none of its positions in `past` holds. */
-static void note_taken(struct positions *g, const bson_iter_t *member)
+static void note_taken(struct positions *g, const bson_t *partition)
 {
-    bson_t partition;
-    if (mongo_take_document(member, &partition) && mongo_number_at(&partition, "held", 0) > 0 &&
-        mongo_text_at(&partition, "partition")[0] == '\0')
-        (void)mongo_names_add(&g->seen, slice_text(mongo_text_at(&partition, "source")));
+    if (mongo_number_at(partition, "held", 0) > 0 && mongo_text_at(partition, "partition")[0] == '\0')
+        (void)mongo_names_add(&g->seen, slice_text(mongo_text_at(partition, "source")));
 }
 
 static bool see_past(void *context, const bson_t *past)
@@ -469,15 +455,15 @@ static bool see_past(void *context, const bson_t *past)
 bool mongo_positions(struct store *st, position_fn *fn, void *context, struct err *e)
 {
     struct positions g = {.fn = fn, .context = context};
-    bson_t ledger;
+    bson_t ledger, partition;
     bson_iter_t at;
     bool good = mongo_read_picture(mongo_of(st), &ledger, e), more = true;
     bool has = good && mongo_begin_members(&ledger, "partitions", &at);
     mongo_names_init(&g.seen);
-    while (has && more && bson_iter_next(&at)) {
+    while (has && more && mongo_next_document(&at, &partition)) {
         struct position p = {0};
-        if (!read_member(&at, &p.range)) {
-            note_taken(&g, &at);
+        if (!read_position(&partition, &p.range)) {
+            note_taken(&g, &partition);
             continue;
         }
         if (p.range.partition[0] == '\0')

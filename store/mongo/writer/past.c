@@ -1,4 +1,3 @@
-/* Brings positions back into the ledger (docs/LEDGER.md, "Past"). */
 #include "store/mongo/writer/past.h"
 
 #include "base/failpoint.h"
@@ -6,7 +5,6 @@
 #include "store/mongo/ledger/identity.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/wire/id.h"
 #include "store/mongo/writer/position.h"
 
 #include <stdlib.h>
@@ -93,13 +91,12 @@ static bool write_returns(struct returning *g, bson_t *ledger, bool *held, struc
     struct mongo_store *m = g->m;
     mongo_add_own(m, &g->query);
     BSON_APPEND_DOCUMENT(&update, "$set", &g->set);
-    bool good = mongo_modify(m->client, MONGO_LEDGER, &g->query, &update, held, &after, e);
+    bool good = mongo_modify(m->client, MONGO_LEDGER, bson_copy(&g->query), &update, held, &after, e);
     if (good && *held) {
         bson_destroy(ledger);
         bson_copy_to(&after, ledger);
     }
     bson_destroy(&after);
-    bson_destroy(&update);
     return good;
 }
 

@@ -15,11 +15,28 @@ char *mongo_partition_key(const struct range *range)
     return key.ptr;
 }
 
-const char *mongo_partition_member(struct mongo_store *m, const struct mongo_partition *p, const char *name)
+const char *mongo_entry_path(struct mongo_store *m, const char *key)
 {
     text_clear(&m->id);
-    text_printf(&m->id, "partitions.%s.%s", p->key, name);
+    text_printf(&m->id, "partitions.%s", key);
     return m->id.ptr;
+}
+
+const char *mongo_entry_member(struct mongo_store *m, const char *key, const char *name)
+{
+    (void)mongo_entry_path(m, key);
+    text_printf(&m->id, ".%s", name);
+    return m->id.ptr;
+}
+
+const char *mongo_partition_member(struct mongo_store *m, const struct mongo_partition *p, const char *name)
+{
+    return mongo_entry_member(m, p->key, name);
+}
+
+bool mongo_find_entry(struct mongo_store *m, const bson_t *document, const char *key, bson_t *entry)
+{
+    return mongo_find_document(document, mongo_entry_path(m, key), entry);
 }
 
 void mongo_add_claim(struct mongo_store *m, const struct mongo_partition *p, bson_t *query)

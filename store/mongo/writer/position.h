@@ -9,6 +9,11 @@
 char *mongo_partition_key(const struct range *range);
 /* The path of a member: "partitions.kafka:access/0.next"; valid until the next call. */
 const char *mongo_partition_member(struct mongo_store *m, const struct mongo_partition *p, const char *name);
+/* The same of a partition by its key; and the path of all its members, "partitions.kafka:access/0". */
+const char *mongo_entry_member(struct mongo_store *m, const char *key, const char *name);
+const char *mongo_entry_path(struct mongo_store *m, const char *key);
+/* The members of a partition in the ledger or in a seat; false: there are none. */
+bool mongo_find_entry(struct mongo_store *m, const bson_t *document, const char *key, bson_t *entry);
 /* Adds the conditions under which a claim holds in the ledger, but for the slot's incarnation. */
 void mongo_add_claim(struct mongo_store *m, const struct mongo_partition *p, bson_t *query);
 /* Adds the position of a partition to a $set of the ledger or a seat; `p` NULL: to a document of `past`. */

@@ -24,8 +24,7 @@ static void note_begun(struct mongo_store *m, size_t report, size_t kind, uint32
 /* The series begins a new document. Returns true if that was preallocated. */
 static bool turn(struct mongo_store *m, size_t report, size_t kind, struct mongo_name *name, uint32_t minute)
 {
-    size_t kind_count;
-    enum span span = mongo_kinds(&m->reports[report], &kind_count)[kind].span;
+    enum span span = mongo_kinds(&m->reports[report], NULL)[kind].span;
     bool was_made = false;
     if (name->written[kind] != 0) {
         int64_t old_ms = (int64_t)(name->written[kind] - 1) * MINUTE_MS;
@@ -43,8 +42,7 @@ bool mongo_touch(struct mongo_store *m, size_t report, size_t kind, const struct
 {
     if (t->series == STORE_SERIES_OTHER)
         return false;
-    size_t kind_count;
-    const struct mongo_kind *k = &mongo_kinds(&m->reports[report], &kind_count)[kind];
+    const struct mongo_kind *k = &mongo_kinds(&m->reports[report], NULL)[kind];
     struct mongo_name *name = mongo_names_at(&m->more[report].names, t->series);
     uint32_t minute = (uint32_t)(t->start_ms / MINUTE_MS + 1);
     if (name->written[kind] > minute) /* a later document is written already */
@@ -102,8 +100,7 @@ static void write_one(struct mongo_store *m, size_t report, const struct mongo_k
                       const struct mongo_ahead *a, const bson_t *on_insert, struct mongo_log *log)
 {
     char collection[MONGO_NAME_BYTES];
-    bson_t entry, f;
-    bson_init(&entry);
+    bson_t entry = BSON_INITIALIZER, f;
     BSON_APPEND_UTF8(&entry, "c", mongo_collection(m, report, span_name(k->span), collection));
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &f);
     mongo_add_document(&f, m, report, k->span, a->date_ms, mongo_key(&m->more[report], a->series));
@@ -116,8 +113,7 @@ static void write_one(struct mongo_store *m, size_t report, const struct mongo_k
 void mongo_write_ahead(struct mongo_store *m, size_t report, size_t kind, int64_t now_ms,
                        struct mongo_log *log)
 {
-    size_t kind_count;
-    const struct mongo_kind *k = &mongo_kinds(&m->reports[report], &kind_count)[kind];
+    const struct mongo_kind *k = &mongo_kinds(&m->reports[report], NULL)[kind];
     bool with_zeros = m->making.prealloc.options.zeros && m->more[report].plain >= 0;
     for (size_t i = 0, end; i < m->making.ahead_count; i = end) { /* usually all have one date */
         bson_t *on_insert =

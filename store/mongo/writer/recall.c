@@ -10,14 +10,6 @@
 #include "store/mongo/wire/field.h"
 #include "store/mongo/writer/position.h"
 
-/* The entry of a partition in the ledger or in a seat; false: there is none. */
-static bool find_entry(struct mongo_store *m, const bson_t *document, const char *key, bson_t *entry)
-{
-    text_clear(&m->id);
-    text_printf(&m->id, "partitions.%s", key);
-    return mongo_find_document(document, m->id.ptr, entry);
-}
-
 bool mongo_covers(const struct mongo_names *keys, const bson_t *document, const char *path)
 {
     bson_iter_t at, name;
@@ -37,7 +29,7 @@ static void take_place(struct mongo_claims *c, size_t i, const bson_t *seat, boo
 {
     bson_t entry;
     const struct mongo_partition *p = &c->partitions[i];
-    if (!find_entry(c->m, seat, p->key, &entry))
+    if (!mongo_find_entry(c->m, seat, p->key, &entry))
         return;
     int64_t since = mongo_number_at(&entry, "held", 0);
     *held = *held && mongo_number_at(&entry, "fence", 0) == p->epoch;
@@ -50,16 +42,15 @@ static bool recall_seat(struct mongo_claims *c, const char *slot, const bool *is
                         struct err *e)
 {
     struct mongo_store *m = c->m;
-    bson_t update = BSON_INITIALIZER, max, seat;
+    bson_t update = BSON_INITIALIZER, max = BSON_INITIALIZER, seat;
     bson_t *query = BCON_NEW("_id", BCON_UTF8(slot));
     bool found;
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$max", &max);
     for (size_t i = 0; i < c->count; i++) {
         if (is_its[i])
             BSON_APPEND_INT64(&max, mongo_partition_member(m, &c->partitions[i], "fence"),
                               c->partitions[i].epoch);
     }
-    bson_append_document_end(&update, &max);
+    mongo_add_operator(&update, "$max", &max);
     bool good = (mongo_modify(m->client, MONGO_LEDGER, query, &update, &found, &seat, e) ||
                  mongo_explain_full(m, slot, e)) &&
                 (found || mongo_miss_seat(m->client, slot, e));
@@ -72,8 +63,6 @@ static bool recall_seat(struct mongo_claims *c, const char *slot, const bool *is
     if (good && strcmp(slot, m->writer.slot) != 0 && mongo_covers(&c->keys, &seat, "open.ranges"))
         (void)mongo_seat_open(&seat, slot, &c->open[c->open_count++]);
     bson_destroy(&seat);
-    bson_destroy(&update);
-    bson_destroy(query);
     return good;
 }
 
@@ -91,7 +80,7 @@ static void take_homes(struct mongo_claims *c, const bson_t *ledger, struct slic
 {
     for (size_t i = 0; i < c->count; i++) {
         bson_t entry = BSON_INITIALIZER;
-        if (find_entry(c->m, ledger, c->partitions[i].key, &entry))
+        if (mongo_find_entry(c->m, ledger, c->partitions[i].key, &entry))
             entries[i] = (struct slice){(const char *)bson_get_data(&entry), entry.len};
         take_home(c, i, &entry);
         c->partitions[i].is_settled = true;
@@ -133,21 +122,19 @@ bool mongo_recall(struct mongo_claims *c, const bson_t *ledger, bool *held, stru
 bool mongo_bring_home(const struct mongo_claims *c, bool *held, struct err *e)
 {
     struct mongo_store *m = c->m;
-    bson_t query = BSON_INITIALIZER, update = BSON_INITIALIZER, set, list;
+    bson_t query = BSON_INITIALIZER, update = BSON_INITIALIZER, set = BSON_INITIALIZER;
     mongo_add_own(m, &query);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     for (size_t i = 0; i < c->count; i++) {
         const struct mongo_partition *p = &c->partitions[i];
         mongo_add_claim(m, p, &query);
         BCON_APPEND(&query, mongo_partition_member(m, p, "held"), "{", "$not", "{", "$gte",
                     BCON_INT64(p->epoch), "}", "}");
         BSON_APPEND_INT64(&set, mongo_partition_member(m, p, "held"), p->epoch);
-        BSON_APPEND_ARRAY_BEGIN(&set, mongo_partition_member(m, p, "from"), &list);
-        bson_append_array_end(&set, &list);
+        BCON_APPEND(&set, mongo_partition_member(m, p, "from"), "[", "]");
         if (!p->is_new)
             mongo_add_position(m, p, &c->ranges[i], &set);
     }
-    bson_append_document_end(&update, &set);
+    mongo_add_operator(&update, "$set", &set);
     BCON_APPEND(&update, "$max", "{", "at", BCON_DATE_TIME(m->writer.at_ms), "}");
     failpoint(FAILPOINT_CLAIM_HOME);
     return mongo_change(m->client, MONGO_LEDGER, &query, &update, false, held, e) ||
@@ -164,29 +151,24 @@ static bool is_to_settle(const struct mongo_partition *p)
 /* One update for all. If a claim is lost, all stay as they are: then the next claim recalls more seats. */
 static bool settle(struct mongo_store *m, bool *held, struct err *e)
 {
-    bool good = true, any = false;
-    bson_t query = BSON_INITIALIZER, update = BSON_INITIALIZER, set, list;
+    bson_t query = BSON_INITIALIZER, update = BSON_INITIALIZER, set = BSON_INITIALIZER;
     mongo_add_own(m, &query);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
     for (size_t i = 0; i < m->writer.partition_count; i++) {
         const struct mongo_partition *p = &m->writer.partitions[i];
         if (!is_to_settle(p))
             continue;
         mongo_add_claim(m, p, &query);
-        BSON_APPEND_ARRAY_BEGIN(&set, mongo_partition_member(m, p, "from"), &list);
-        BSON_APPEND_UTF8(&list, "0", m->writer.slot);
-        bson_append_array_end(&set, &list);
-        any = true;
+        BCON_APPEND(&set, mongo_partition_member(m, p, "from"), "[", BCON_UTF8(m->writer.slot), "]");
     }
-    bson_append_document_end(&update, &set);
+    mongo_add_operator(&update, "$set", &set);
     *held = true;
-    if (any) {
+    if (!bson_empty(&update)) {
         failpoint(FAILPOINT_CLAIM_SETTLING);
-        good = mongo_update_one(m->client, MONGO_LEDGER, &query, &update, false, held, e);
+        return mongo_change(m->client, MONGO_LEDGER, &query, &update, false, held, e);
     }
     bson_destroy(&update);
     bson_destroy(&query);
-    return good;
+    return true;
 }
 
 /* Nothing is to be settled of a claim that another one has followed. */
@@ -222,7 +204,7 @@ static bool look_at_seat(struct mongo_store *m, const char *key, const struct mo
     bool good = mongo_confirm(m->client, slot, &seat, e) &&
                 (!bson_empty(&seat) || mongo_miss_seat(m->client, slot, e));
     mongo_note_time(m, &seat);
-    if (good && find_entry(m, &seat, key, &entry)) {
+    if (good && mongo_find_entry(m, &seat, key, &entry)) {
         int64_t held = mongo_number_at(&entry, "held", 0), there = mongo_number_at(&entry, "next", -1);
         if (held > *best && there >= 0) {
             *best = held;
@@ -243,7 +225,7 @@ bool mongo_look_at_seats(struct mongo_store *m, const char *key, const bson_t *l
     bool good = true;
     *next = -1;
     mongo_note_time(m, ledger);
-    if (!find_entry(m, ledger, key, &entry))
+    if (!mongo_find_entry(m, ledger, key, &entry))
         return true;
     mongo_names_init(&keys);
     (void)mongo_names_add(&keys, slice_text(key));

@@ -1,4 +1,3 @@
-/* Moves positions out of the ledger (docs/LEDGER.md, "Past"). */
 #include "store/mongo/writer/retire.h"
 
 #include "base/clock.h"
@@ -10,7 +9,6 @@
 #include "store/mongo/ledger/slots.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/wire/id.h"
 #include "store/mongo/writer/partition.h"
 #include "store/mongo/writer/past.h"
 #include "store/mongo/writer/position.h"
@@ -60,11 +58,10 @@ static void see_partition(struct retiring *g, const bson_t *ledger, const bson_t
 static void find_candidates(struct retiring *g, const bson_t *ledger)
 {
     bson_iter_t at;
-    for (bool more = mongo_begin_members(ledger, "partitions", &at); more && bson_iter_next(&at);) {
-        bson_t partition;
-        if (mongo_take_document(&at, &partition))
-            see_partition(g, ledger, &partition);
-    }
+    bson_t partition;
+    bool more = mongo_begin_members(ledger, "partitions", &at);
+    while (more && mongo_next_document(&at, &partition))
+        see_partition(g, ledger, &partition);
 }
 
 static bool see_state(void *context, const bson_t *book)
@@ -133,42 +130,31 @@ static void add_document(struct retiring *g, const bson_t *partition, const char
     bson_destroy(&set);
 }
 
-/* Adds the condition that the position is as it was copied, and takes it out of the ledger. */
-static void add_removal(struct mongo_store *m, const struct mongo_partition *p, const char *path,
-                        int64_t next, bson_t *query, bson_t *unset)
-{
-    mongo_add_claim(m, p, query);
-    BSON_APPEND_INT64(query, mongo_partition_member(m, p, "next"), next);
-    BSON_APPEND_UTF8(unset, path, "");
-}
-
-/* The positions as the claim left them, as updates of `past` and as the removal from the ledger. */
+/* The positions as the claim left them, as updates of `past` and as the removal from the ledger, if they are
+ * as they were copied. */
 static void write_moves(struct retiring *g, const bson_t *ledger, bson_t *updates, bson_t *query,
                         bson_t *unset)
 {
     for (size_t i = 0; i < g->range_count; i++) {
         const struct mongo_partition *p = mongo_own_partition(g->m, &g->ranges[i]);
         bson_t partition;
-        char room[MONGO_KEY_BYTES], path[RANGE_SOURCE_BYTES * 3 + 32];
-        snprintf(path, sizeof path, "partitions.%s", p->key);
-        if (!mongo_find_document(ledger, path, &partition))
+        char room[MONGO_KEY_BYTES];
+        if (!mongo_find_entry(g->m, ledger, p->key, &partition))
             continue; /* another writer has it by now: the removal finds out */
         add_document(g, &partition, p->source, p->epoch, mongo_array_key(i, room), updates);
-        add_removal(g->m, p, path, mongo_number_at(&partition, "next", -1), query, unset);
+        mongo_add_claim(g->m, p, query);
+        BSON_APPEND_INT64(query, mongo_partition_member(g->m, p, "next"),
+                          mongo_number_at(&partition, "next", -1));
+        BSON_APPEND_UTF8(unset, mongo_entry_path(g->m, p->key), "");
     }
 }
 
 /* *are_all: each document was written. If not, `past` has a later one: the position stays where it is. */
 static bool insert(struct retiring *g, const bson_t *updates, bool *are_all, struct err *e)
 {
-    bson_t reply;
-    bson_t *command =
-        BCON_NEW("update", MONGO_PAST, "updates", BCON_ARRAY(updates), "ordered", BCON_BOOL(false));
-    bool good = mongo_write(g->m->client, command, &reply, e) &&
-                mongo_check_inserts(g->m->client, &reply, MONGO_PAST, e);
-    *are_all = good && mongo_number_at(&reply, "n", -1) == (int64_t)g->range_count;
-    bson_destroy(&reply);
-    bson_destroy(command);
+    int64_t count;
+    bool good = mongo_upsert_all(g->m->client, MONGO_PAST, updates, &count, e);
+    *are_all = good && count == (int64_t)g->range_count;
     failpoint(FAILPOINT_PAST_WRITTEN);
     return good;
 }
@@ -180,8 +166,7 @@ static bool take_out(struct retiring *g, bson_t *query, const bson_t *unset, boo
     mongo_add_restored(query);
     mongo_match_number(query, "noted", g->noted, g->noted > 0);
     bson_t *update = BCON_NEW("$unset", BCON_DOCUMENT(unset));
-    bool good = mongo_update_one(m->client, MONGO_LEDGER, query, update, false, moved, e);
-    bson_destroy(update);
+    bool good = mongo_change(m->client, MONGO_LEDGER, bson_copy(query), update, false, moved, e);
     failpoint(FAILPOINT_PAST_MOVED);
     return good;
 }
@@ -190,9 +175,7 @@ static bool take_out(struct retiring *g, bson_t *query, const bson_t *unset, boo
  * and a batch under it `held`: then the entry stays. */
 static bool clear_seat(struct mongo_store *m, const struct range *ranges, size_t count, struct err *e)
 {
-    bool matched;
-    struct text path = {0};
-    bson_t unset = BSON_INITIALIZER;
+    bson_t unset = BSON_INITIALIZER, update = BSON_INITIALIZER;
     bson_t *query = BCON_NEW("_id", BCON_UTF8(m->writer.slot), "inc", BCON_INT64(m->writer.inc));
     for (size_t i = 0; i < count; i++) {
         static const char *const names[] = {"fence", "held"};
@@ -200,14 +183,10 @@ static bool clear_seat(struct mongo_store *m, const struct range *ranges, size_t
         for (size_t k = 0; k < COUNT_OF(names); k++)
             BCON_APPEND(query, mongo_partition_member(m, p, names[k]), "{", "$not", "{", "$gt",
                         BCON_INT64(p->epoch), "}", "}");
-        text_clear(&path);
-        text_printf(&path, "partitions.%s", p->key);
-        BSON_APPEND_UTF8(&unset, path.ptr, "");
+        BSON_APPEND_UTF8(&unset, mongo_entry_path(m, p->key), "");
     }
-    bson_t *update = BCON_NEW("$unset", BCON_DOCUMENT(&unset));
-    bson_destroy(&unset);
-    text_fini(&path);
-    return mongo_change(m->client, MONGO_LEDGER, query, update, false, &matched, e);
+    mongo_add_operator(&update, "$unset", &unset);
+    return mongo_change(m->client, MONGO_LEDGER, query, &update, false, NULL, e);
 }
 
 /* Their positions are not in the seat any more: a batch claims them again. */

@@ -1,4 +1,3 @@
-/* Takes and keeps a slot of the ledger. One writer at a time has a slot (docs/LEDGER.md, "take"). */
 #include "store/mongo/writer/slot.h"
 
 #include "base/clock.h"
@@ -20,7 +19,6 @@
 #include "store/mongo/writer/position.h"
 #include "store/mongo/writer/torn.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #define TAKE_TRIES 100
@@ -45,51 +43,39 @@ static bool be_let_in(struct mongo_store *m, const bson_t *ledger, struct err *e
 /* The ledger first: from then on, nobody claims under an earlier incarnation. */
 static bool take_home(struct mongo_store *m, const bson_t *ledger, bool *taken, bson_t *after, struct err *e)
 {
-    char inc[64], path[64], host[MONGO_HOST_BYTES];
-    bson_t query, update, set;
-    snprintf(inc, sizeof inc, "writers.%s.inc", m->writer.slot);
-    m->writer.inc = mongo_number_at(ledger, inc, 0);
-    bson_init(&query);
+    const char *slot = m->writer.slot;
+    char path[MONGO_SLOT_PATH_BYTES], host[MONGO_HOST_BYTES];
+    const int64_t inc = mongo_slot_at(ledger, slot, "inc", 0);
+    bson_t query = BSON_INITIALIZER, update = BSON_INITIALIZER, set = BSON_INITIALIZER;
     mongo_add_ledger(m, &query);
-    mongo_match_number(&query, inc, m->writer.inc, m->writer.inc > 0);
+    mongo_match_number(&query, mongo_slot_path(slot, "inc", path), inc, inc > 0);
     mongo_add_restored(&query);
-    m->writer.inc = fresh(m, m->writer.inc + 1);
-    bson_init(&update);
-    BSON_APPEND_DOCUMENT_BEGIN(&update, "$set", &set);
-    BSON_APPEND_INT64(&set, inc, m->writer.inc);
-    snprintf(path, sizeof path, "writers.%s.host", m->writer.slot);
-    BSON_APPEND_UTF8(&set, path, mongo_name_host(host) ? host : "");
-    snprintf(path, sizeof path, "writers.%s.pid", m->writer.slot);
-    BSON_APPEND_INT64(&set, path, getpid());
-    snprintf(path, sizeof path, "writers.%s.lease", m->writer.slot);
-    BSON_APPEND_DATE_TIME(&set, path, clock_wall_ms(m->store.clock));
+    m->writer.inc = fresh(m, inc + 1);
+    BSON_APPEND_INT64(&set, mongo_slot_path(slot, "inc", path), m->writer.inc);
+    BSON_APPEND_UTF8(&set, mongo_slot_path(slot, "host", path), mongo_name_host(host) ? host : "");
+    BSON_APPEND_INT64(&set, mongo_slot_path(slot, "pid", path), getpid());
+    BSON_APPEND_DATE_TIME(&set, mongo_slot_path(slot, "lease", path), clock_wall_ms(m->store.clock));
     mongo_add_who(m, &set);
-    bson_append_document_end(&update, &set);
-    bool good = mongo_modify(m->client, MONGO_LEDGER, &query, &update, taken, after, e);
-    bson_destroy(&update);
-    bson_destroy(&query);
-    return good;
+    mongo_add_operator(&update, "$set", &set);
+    return mongo_modify(m->client, MONGO_LEDGER, &query, &update, taken, after, e);
 }
 
 /* Adds the seat's entries that the ledger does not name to `unset`: nobody asks this seat for their
  * positions. *is_named: it names any. */
-static void add_useless(const struct mongo_store *m, const bson_t *ledger, const bson_t *seat, bson_t *unset,
+static void add_useless(struct mongo_store *m, const bson_t *ledger, const bson_t *seat, bson_t *unset,
                         bool *is_named)
 {
-    struct text path = {0};
     bson_iter_t at;
     bson_t entry;
     bool more = mongo_begin_members(ledger, "partitions", &at);
     *is_named = false;
-    while (more && !*is_named && bson_iter_next(&at))
-        *is_named = mongo_take_document(&at, &entry) && mongo_is_from(&entry, m->writer.slot);
+    while (more && !*is_named && mongo_next_document(&at, &entry))
+        *is_named = mongo_is_from(&entry, m->writer.slot);
     for (more = mongo_begin_members(seat, "partitions", &at); more && bson_iter_next(&at);) {
-        text_clear(&path);
-        text_printf(&path, "partitions.%s", bson_iter_key(&at));
-        if (!mongo_find_document(ledger, path.ptr, &entry) || !mongo_is_from(&entry, m->writer.slot))
-            BSON_APPEND_UTF8(unset, path.ptr, "");
+        const char *key = bson_iter_key(&at);
+        if (!mongo_find_entry(m, ledger, key, &entry) || !mongo_is_from(&entry, m->writer.slot))
+            BSON_APPEND_UTF8(unset, mongo_entry_path(m, key), "");
     }
-    text_fini(&path);
 }
 
 /* Below every incarnation, and positive: an audit takes a seat without one for damaged. */
@@ -121,22 +107,20 @@ static bool take_seat(struct mongo_store *m, const bson_t *ledger, bool *taken, 
     bson_t unset = BSON_INITIALIZER;
     bson_init(seat);
     bool good = find_seat(m, ledger, &unset, e);
-    if (good) {
-        bson_t *query =
-            BCON_NEW("_id", BCON_UTF8(m->writer.slot), "inc", "{", "$lt", BCON_INT64(m->writer.inc), "}");
-        bson_t *update = BCON_NEW("$set", "{", "inc", BCON_INT64(m->writer.inc), "}");
-        if (!bson_empty(&unset))
-            BSON_APPEND_DOCUMENT(update, "$unset", &unset);
-        good = mongo_modify(m->client, MONGO_LEDGER, query, update, taken, seat, e);
-        bson_destroy(query);
+    bson_t *update = BCON_NEW("$set", "{", "inc", BCON_INT64(m->writer.inc), "}");
+    mongo_add_operator(update, "$unset", &unset);
+    if (!good) {
         bson_destroy(update);
+        return false;
     }
+    bson_t *query =
+        BCON_NEW("_id", BCON_UTF8(m->writer.slot), "inc", "{", "$lt", BCON_INT64(m->writer.inc), "}");
+    good = mongo_modify(m->client, MONGO_LEDGER, query, update, taken, seat, e);
     if (good && !*taken) { /* the driver may have sent it twice, or another took the slot meanwhile */
         bson_destroy(seat);
         good = mongo_confirm(m->client, m->writer.slot, seat, e);
         *taken = good && mongo_number_at(seat, "inc", -1) == m->writer.inc;
     }
-    bson_destroy(&unset);
     return good;
 }
 

@@ -2,8 +2,6 @@
 
 #include "base/mem.h"
 
-#include <stdlib.h>
-
 /* One mixing step of MurmurHash3. */
 static uint64_t hash_of(uint32_t series, uint32_t time)
 {

@@ -11,7 +11,6 @@
 #include "store/mongo/ledger/seat.h"
 #include "store/mongo/wire/command.h"
 #include "store/mongo/wire/field.h"
-#include "store/mongo/wire/id.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,19 +36,19 @@ struct asking {
     } found[MONGO_SLOTS]; /* the document with `most` */
 };
 
-static void read_numbers(const bson_t *ledger, int i, struct numbers *n)
+static void read_numbers(const bson_t *ledger, size_t i, struct numbers *n)
 {
     n->seq = mongo_seq_of(ledger, mongo_slots[i]);
     mongo_gaps_of(ledger, mongo_slots[i], n->gaps);
 }
 
-static bool refuse(const struct asking *a, int i, int64_t seq)
+static bool refuse(const struct asking *a, size_t i, int64_t seq)
 {
     return mongo_refuse_document(a->m->client, a->found[i].collection, a->found[i].id, a->slots[i].most,
                                  mongo_slots[i], seq, a->e);
 }
 
-static void note(struct asking *a, int slot, int64_t number, const bson_t *document)
+static void note(struct asking *a, size_t slot, int64_t number, const bson_t *document)
 {
     a->slots[slot].most = number;
     snprintf(a->found[slot].collection, sizeof a->found[slot].collection, "%s", a->collection);
@@ -61,8 +60,8 @@ static bool see_document(void *context, const bson_t *document)
     struct asking *a = context;
     bson_iter_t at;
     for (bool more = mongo_begin_members(document, "applied", &at); more && bson_iter_next(&at);) {
-        int i = bson_iter_key(&at)[0] == 'w' ? atoi(bson_iter_key(&at) + 1) : -1;
-        if (i < 0 || i >= MONGO_SLOTS) /* a roll-up's */
+        const size_t i = mongo_slot_number(bson_iter_key(&at));
+        if (i == MONGO_SLOTS) /* a roll-up's */
             continue;
         const struct numbers *n = &a->slots[i];
         int64_t number = bson_iter_as_int64(&at);
@@ -107,7 +106,7 @@ static bool add_update(void *context, const bson_t *update, struct err *e)
 }
 
 /* Takes the numbers of the slot's seat by an answer that is not old. */
-static bool confirm_numbers(const struct asking *a, int i, struct numbers *n)
+static bool confirm_numbers(const struct asking *a, size_t i, struct numbers *n)
 {
     bson_t seat;
     bool good = mongo_confirm(a->m->client, mongo_slots[i], &seat, a->e);
@@ -124,7 +123,7 @@ static bool check_most(struct asking *a)
 {
     bson_t ledger;
     bool good = mongo_read_ledger(a->m, &ledger, a->e) && mongo_check_ledger(a->m, &ledger, a->e);
-    for (int i = 0; good && i < MONGO_SLOTS; i++) {
+    for (size_t i = 0; good && i < MONGO_SLOTS; i++) {
         struct numbers now;
         int64_t most = a->slots[i].most;
         read_numbers(&ledger, i, &now);
@@ -145,7 +144,7 @@ bool mongo_check_torn(struct mongo_store *m, struct err *e)
     a->e = e;
     bool good = a->good = mongo_read_ledger(m, &ledger, e) && mongo_check_ledger(m, &ledger, e);
     if (good) {
-        for (int i = 0; i < MONGO_SLOTS; i++)
+        for (size_t i = 0; i < MONGO_SLOTS; i++)
             read_numbers(&ledger, i, &a->slots[i]);
         good = mongo_log_each(text_slice(&m->batch.log.packed), add_update, a, e) &&
                mongo_log_each(text_slice(&m->batch.longer.packed), add_update, a, e) && ask(a) &&

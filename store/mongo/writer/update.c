@@ -10,6 +10,7 @@
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/series.h"
 #include "store/mongo/doc/version_stamps.h"
+#include "store/mongo/wire/field.h"
 #include "store/mongo/writer/prealloc.h"
 #include "store/mongo/writer/sums.h"
 #include "store/mongo/writer/update_internal.h"
@@ -85,13 +86,6 @@ void mongo_drop_update(struct update *u)
     bson_destroy(&u->unset);
 }
 
-static void add_operator(bson_t *to, const char *name, bson_t *of)
-{
-    if (!bson_empty(of))
-        bson_append_document(to, name, -1, of);
-    bson_destroy(of);
-}
-
 /* The log that the next update goes to. A roll-up has pieces: mongo/writer/longer.h. */
 static struct mongo_log *next_log(const struct update *u)
 {
@@ -115,9 +109,8 @@ void mongo_end_update(struct update *u, const bson_t *filter, const bson_t *set)
 {
     const struct mongo_store *m = u->m;
     char applied[MONGO_SLOT_BYTES + 16];
-    bson_t entry, f, up, s, on_insert;
+    bson_t entry = BSON_INITIALIZER, f, up, s, on_insert;
     snprintf(applied, sizeof applied, "applied.%s", m->writer.slot);
-    bson_init(&entry);
     BSON_APPEND_UTF8(&entry, "c", u->collection);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "f", &f);
     bson_concat(&f, filter);
@@ -127,11 +120,11 @@ void mongo_end_update(struct update *u, const bson_t *filter, const bson_t *set)
         mongo_add_guard(&f, applied, u->after + 1);
     bson_append_document_end(&entry, &f);
     BSON_APPEND_DOCUMENT_BEGIN(&entry, "u", &up);
-    add_operator(&up, "$inc", &u->inc);
-    add_operator(&up, "$min", &u->min);
-    add_operator(&up, "$max", &u->max);
-    add_operator(&up, "$push", &u->push);
-    add_operator(&up, "$unset", &u->unset);
+    mongo_add_operator(&up, "$inc", &u->inc);
+    mongo_add_operator(&up, "$min", &u->min);
+    mongo_add_operator(&up, "$max", &u->max);
+    mongo_add_operator(&up, "$push", &u->push);
+    mongo_add_operator(&up, "$unset", &u->unset);
     BSON_APPEND_DOCUMENT_BEGIN(&up, "$set", &s);
     BSON_APPEND_INT64(&s, applied, u->number);
     BSON_APPEND_DATE_TIME(&s, "modified", u->now_ms);
@@ -163,8 +156,7 @@ static void add_slot(struct update *u, const char *slot, const int64_t *columns)
 
 void mongo_end_document(struct update *u, uint32_t series, enum span span, int64_t date_ms)
 {
-    bson_t filter;
-    bson_init(&filter);
+    bson_t filter = BSON_INITIALIZER;
     mongo_add_document(&filter, u->m, u->report, span, date_ms, mongo_key(&u->m->more[u->report], series));
     mongo_end_update(u, &filter, NULL);
     bson_destroy(&filter);
@@ -436,8 +428,7 @@ static void write_longer(struct update *u, size_t cell_count)
 /* Adds the cells to the sums of a roll-up: a sum for each bucket of the shortest longer documents. */
 static void add_sums(const struct update *u, size_t cell_count)
 {
-    size_t kind_count;
-    const enum span finest = mongo_kinds(&u->m->reports[u->report], &kind_count)[1].finest;
+    const enum span finest = mongo_kinds(&u->m->reports[u->report], NULL)[1].finest;
     for (size_t i = 0; i < cell_count;) {
         int64_t columns[REPORT_COLUMNS_MAX] = {0};
         const uint32_t series = update_series_at(u, i);

@@ -24,6 +24,14 @@ static void add_entry(bson_t *to, const char *report, const char *entry, int64_t
         mongo_set_entry(to, report, entry, value);
 }
 
+/* Adds what a report counted of a range, or takes it out. */
+static void add_report_entries(struct update *u, size_t report, const struct books *books, bool takes)
+{
+    const int64_t *entries = &books->entries[BOOK_SOURCE_COUNT + report * BOOK_REPORT_COUNT];
+    for (int i = 0; i < BOOK_REPORT_COUNT; i++)
+        add_entry(&u->inc, u->m->more[report].key, books_report_name(i), takes ? -entries[i] : entries[i]);
+}
+
 /* Sets the offsets between which each report counts this partition. */
 static void add_spans(struct update *u, bson_t *set, const struct range *range)
 {
@@ -82,11 +90,8 @@ static void count_books(struct update *u, const struct range *range, const struc
     mongo_begin_update(u);
     for (int i = 0; i < BOOK_SOURCE_COUNT; i++)
         add_entry(&u->inc, NULL, books_source_name(i, name), books->entries[i]);
-    for (size_t r = 0; r < books->report_count; r++) {
-        for (int i = 0; i < BOOK_REPORT_COUNT; i++)
-            add_entry(&u->inc, u->m->more[r].key, books_report_name(i),
-                      books->entries[BOOK_SOURCE_COUNT + r * BOOK_REPORT_COUNT + (size_t)i]);
-    }
+    for (size_t r = 0; r < books->report_count; r++)
+        add_report_entries(u, r, books, false);
     add_spans(u, &set, range);
     if (books->entries[BOOK_REJECTED + REJECT_FUTURE] > 0)
         mongo_set_entry(&set, NULL, store_latest_entry(range, latest), range->to);
@@ -106,9 +111,7 @@ static void backfill_books(struct update *u, const struct batch *batch)
     const char *key = u->m->more[batch->report].key;
     bson_t set = BSON_INITIALIZER;
     mongo_begin_update(u);
-    for (int i = 0; i < BOOK_REPORT_COUNT; i++)
-        add_entry(&u->inc, key, books_report_name(i),
-                  batch->books[0].entries[BOOK_SOURCE_COUNT + batch->report * BOOK_REPORT_COUNT + (size_t)i]);
+    add_report_entries(u, batch->report, &batch->books[0], false);
     if (batch->begun > 0)
         mongo_set_entry(&set, NULL, "since", batch->begun);
     for (size_t i = 0; i < b->moved_count; i++)
@@ -127,9 +130,7 @@ static void take_report_books(struct update *u, bson_t *set, const struct range 
     const char *key = u->m->more[report].key;
     char path[MONGO_NAME_BYTES + 16];
     if (u->m->batch.taken[report]) {
-        for (int i = 0; i < BOOK_REPORT_COUNT; i++)
-            add_entry(&u->inc, key, books_report_name(i),
-                      -books->entries[BOOK_SOURCE_COUNT + report * BOOK_REPORT_COUNT + (size_t)i]);
+        add_report_entries(u, report, books, true);
         mongo_set_entry(set, key, "until", range->to);
         snprintf(path, sizeof path, "reports.%s.filled", key);
         BSON_APPEND_UTF8(&u->unset, path, "");

@@ -1,6 +1,5 @@
 /* Turns histograms, distinct counts and newest events of a batch into updates of the documents that they have
  * for themselves. Each document has buckets of one resolution (mongo/handle/kind.h). */
-#include "base/mem.h"
 #include "store/mongo/doc/document.h"
 #include "store/mongo/doc/sketch.h"
 #include "store/mongo/writer/crowd.h"

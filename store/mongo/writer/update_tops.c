@@ -14,12 +14,6 @@
 
 /* ---- the periods that a batch has counts of */
 
-static void periods_clear(struct mongo_periods *p)
-{
-    p->count = 0;
-    memset(p->seen_ms, 0xFF, sizeof p->seen_ms); /* -1: no hour */
-}
-
 /* Adds the start of an hour, in any order, any number of times. */
 static void periods_add(struct mongo_periods *p, int64_t ms)
 {
@@ -132,9 +126,7 @@ static int64_t *add_up_minutes(const struct update *u, size_t cell_count, const 
 static void end_top(struct update *u, enum span span, int64_t start_ms)
 {
     char id[MONGO_TOP_ID_BYTES];
-    bson_t filter, set;
-    bson_init(&filter);
-    bson_init(&set);
+    bson_t filter = BSON_INITIALIZER, set = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&filter, "_id", mongo_top_id(span, start_ms, id));
     BSON_APPEND_DATE_TIME(&filter, "metadata.date", start_ms);
     BSON_APPEND_INT64(&u->inc, "written", 1);
@@ -171,7 +163,8 @@ void mongo_write_tops(struct update *u, size_t cell_count)
     if (!mongo_top_is_cached(&m->reports[u->report]))
         return;
     u->collection = mongo_collection(m, u->report, MONGO_TOP, name);
-    periods_clear(p);
+    p->count = 0;
+    memset(p->seen_ms, 0xFF, sizeof p->seen_ms); /* -1: no hour */
     for (size_t i = 0; i < cell_count; i++)
         periods_add(p, update_ms_at(u, i));
     periods_floor(p, SPAN_HOUR);
