@@ -124,7 +124,7 @@ static bool before_is_wider(const struct ranking *r)
     tiles_add(&now, report_cell(a->report), a->from_ms, a->to_ms);
     const enum span longest = tiles_longest(&now);
     tiles_fini(&now);
-    return r->has_before && measure_width(m, tiles_longest(&r->tiles_before)) > measure_width(m, longest);
+    return r->has_before && measure_schema(m, tiles_longest(&r->tiles_before)) < measure_schema(m, longest);
 }
 
 /* Find the values of the period before. If its total is cached, only the series shown are scanned. */
