@@ -10,7 +10,7 @@ struct adding {
 /* Adds to the bucket of an index of the layout's schema. */
 static void add(const struct adding *a, int64_t index, uint64_t count)
 {
-    const int32_t slot = histogram_slot_of_index(a->layout, index * a->layout->width);
+    const int32_t slot = histogram_slot_of_index(a->layout, index);
     histogram_add(a->h, a->arena, a->sign * slot, (int64_t)count);
 }
 
@@ -24,8 +24,8 @@ static uint64_t count_within(uint64_t n, uint64_t j, int bits)
  * the numbers of all beyond, so there are not many steps. */
 static void spread(const struct adding *a, int64_t index, uint64_t n, int bits)
 {
-    const int64_t slots = (int64_t)1 << bits, least = HISTOGRAM_INDEX_MIN / a->layout->width - 1;
-    const int64_t most = HISTOGRAM_INDEX_MAX / a->layout->width + 1;
+    const int64_t slots = (int64_t)1 << bits, least = histogram_index_min(a->layout);
+    const int64_t most = histogram_index_max(a->layout);
     for (uint64_t done = 0, next; done < n; done = next) {
         int64_t j = (int64_t)(((2 * done + 1) << bits) / (2 * n)), to = index + j + 1;
         if (to < least)

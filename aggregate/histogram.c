@@ -1,91 +1,79 @@
 #include "aggregate/histogram.h"
 
+#include "aggregate/powers.h"
 #include "base/mem.h"
 #include "base/varint.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
 #define ROOM_MIN    15     /* of a side. With the zeros' count it is a power of two */
 #define VALUE_LIMIT 100000 /* values have five digits */
 
-/* 2^(k/16) and 2^((2k+1)/32), times 2^62. */
-static const uint64_t ends[HISTOGRAM_OCTAVE] = {
-    0x4000000000000000, 0x42d561b3e6243d8a, 0x45cae0f1f545eb73, 0x48e1e9b9d588e19b,
-    0x4c1bf828c6dc54b7, 0x4f7a993048d088d6, 0x52ff6b54d8a89c75, 0x56ac1f752150a563,
-    0x5a827999fcef3242, 0x5e8451cfac061b5f, 0x62b39508aa836d6e, 0x6712460a8fc24071,
-    0x6ba27e656b4eb57a, 0x70666f76154a7088, 0x75606373ee921c97, 0x7a92be8a92436616};
-static const uint64_t middles[HISTOGRAM_OCTAVE] = {
-    0x4166c34c5615d0eb, 0x444c0740496d4293, 0x47521cc5a2e6a9e0, 0x4a7a77d47f7b84b0,
-    0x4dc69cdceaa72a9c, 0x513821818624b40c, 0x54d0ad5a753e077c, 0x5891fac0e95612c7,
-    0x5c7dd7a3b17dcf74, 0x6096266533384a2b, 0x64dcdec3371793d1, 0x69540ec8f895722d,
-    0x6dfddbcbed791baa, 0x72dc8373be41a454, 0x77f25ccdee6d7ae5, 0x7d41d96db915019d};
-
 /* All layouts that were asked for, the newest first. */
 static struct made {
-    struct histogram_layout layout;
     struct made *next;
+    struct histogram_layout layout;
 } * all_made;
 
-static int32_t octave_of(int32_t index)
+/* The slots of a bucket. */
+static int32_t width_of(int unit, int schema)
 {
-    return index >= 0 ? index / HISTOGRAM_OCTAVE : -((HISTOGRAM_OCTAVE - 1 - index) / HISTOGRAM_OCTAVE);
+    return schema < unit ? 1 << (unit - schema) : 1;
 }
 
-/* scale × 2^(index/16) by a table of 16 powers. `rounds`: to the nearest, else the fraction is cut off. */
-static int128 power(const uint64_t table[HISTOGRAM_OCTAVE], int32_t index, int64_t scale, bool rounds)
+static void fill_first_nths(struct histogram_layout *l)
 {
-    const int32_t octave = octave_of(index);
-    const int128 product = (int128)table[index - octave * HISTOGRAM_OCTAVE] * scale;
-    const int shift = 62 - octave;
-    if (shift <= 0)
-        return product << -shift;
-    return (product + (rounds ? (int128)1 << (shift - 1) : 0)) >> shift;
-}
-
-static void fill_first_slots(struct histogram_layout *l)
-{
-    uint16_t slot = 0; /* it has the numbers that count as zero */
+    uint16_t nth = 0; /* it has the numbers that count as zero */
     for (int bit = 0; bit < 64; bit++) {
         for (int next = 0; next < 32; next++) {
             uint64_t least =
                 bit >= 5 ? (uint64_t)(32 + next) << (bit - 5) : (uint64_t)(32 + next) >> (5 - bit);
-            while (slot < HISTOGRAM_SLOTS - 1 && (uint64_t)l->last[slot] < least)
-                slot++;
-            l->first_slot[bit][next] = slot;
+            while (nth < HISTOGRAM_NTHS(l->unit) - 1 && (uint64_t)l->last[nth] < least)
+                nth++;
+            l->first_nth[bit][next] = nth;
         }
     }
 }
 
 static void fill_layout(struct histogram_layout *l)
 {
+    const int32_t width = width_of(l->unit, l->schema);
     l->last[0] = l->zero;
-    for (int32_t slot = 1; slot < HISTOGRAM_SLOTS; slot++) {
-        const int32_t index = slot - HISTOGRAM_SLOT_OF_ONE;
-        const int128 last = index % l->width == 0 ? power(ends, index, l->scale, false) : 0;
-        const int64_t before = l->last[slot - 1];
-        l->last[slot] = last < before ? before : last < INT64_MAX ? (int64_t)last : INT64_MAX;
+    for (int32_t nth = 1; nth < HISTOGRAM_NTHS(l->unit); nth++) {
+        const int32_t index = nth - histogram_nth_of_one(l->unit);
+        const int64_t last = index % width == 0 ? powers_floor(index, l->unit, l->scale) : 0;
+        l->last[nth] = last < l->last[nth - 1] ? l->last[nth - 1] : last;
     }
-    l->last[HISTOGRAM_SLOTS - 1] = INT64_MAX;
-    fill_first_slots(l);
+    l->last[HISTOGRAM_NTHS(l->unit) - 1] = INT64_MAX;
+    fill_first_nths(l);
+}
+
+static struct made *make_layout(int64_t scale, int schema, int64_t zero)
+{
+    const int unit = schema > HISTOGRAM_SCHEMA ? schema : HISTOGRAM_SCHEMA;
+    struct made *made = xcalloc(1, sizeof *made + HISTOGRAM_NTHS(unit) * sizeof made->layout.last[0]);
+    made->layout = (struct histogram_layout){.scale = scale,
+                                             .schema = schema,
+                                             .unit = unit,
+                                             .first = histogram_slot_of_nth(1, unit) - 1,
+                                             .zero = zero};
+    fill_layout(&made->layout);
+    return made;
 }
 
 const struct histogram_layout *histogram_layout(int64_t scale, int schema, int64_t zero)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     ASSERT((scale == 1 || scale == EVENT_SCALE) && schema >= HISTOGRAM_SCHEMA_MIN &&
-           schema <= HISTOGRAM_SCHEMA && zero >= 0);
+           schema <= HISTOGRAM_SCHEMA_MAX && zero >= 0);
     pthread_mutex_lock(&lock);
     struct made *made = all_made;
     while (made != NULL &&
            (made->layout.scale != scale || made->layout.schema != schema || made->layout.zero != zero))
         made = made->next;
     if (made == NULL) {
-        made = xcalloc(1, sizeof *made);
-        made->layout = (struct histogram_layout){
-            .scale = scale, .schema = schema, .width = 1 << (HISTOGRAM_SCHEMA - schema), .zero = zero};
-        fill_layout(&made->layout);
+        made = make_layout(scale, schema, zero);
         made->next = all_made;
         all_made = made;
     }
@@ -93,25 +81,50 @@ const struct histogram_layout *histogram_layout(int64_t scale, int schema, int64
     return &made->layout;
 }
 
-/* The middle of the bucket that ends with 2^(index/16), by the logarithm, rounded; in units of
- * 1/EVENT_SCALE. */
-static int128 middle_of(const struct histogram_layout *l, int32_t index)
+/* index / 2^bits, rounded up. */
+static int32_t divide_up(int32_t index, int bits)
 {
-    return l->width == 1 ? power(middles, index - 1, EVENT_SCALE, true)
-                         : power(ends, index - l->width / 2, EVENT_SCALE, true);
+    return index > 0 ? (index + (1 << bits) - 1) >> bits : -(-index >> bits);
+}
+
+int32_t histogram_index(int32_t slot, int schema)
+{
+    const int unit = histogram_unit(slot);
+    ASSERT(schema <= unit);
+    return divide_up(abs(histogram_nth(slot)) - histogram_nth_of_one(unit), unit - schema);
+}
+
+/* The middle of the bucket of an index of the layout's schema, by the logarithm, rounded; in units of
+ * 1/EVENT_SCALE. */
+static int128 middle_of(const struct histogram_layout *l, int64_t index)
+{
+    return powers_round(2 * index - 1, l->schema + 1, EVENT_SCALE);
+}
+
+int64_t histogram_index_min(const struct histogram_layout *l)
+{
+    const int32_t width = width_of(l->unit, l->schema);
+    return -((histogram_nth_of_one(l->unit) + (1 << l->unit) + width - 1) / width);
+}
+
+int64_t histogram_index_max(const struct histogram_layout *l)
+{
+    return divide_up(63 << l->unit, l->unit - l->schema);
 }
 
 int32_t histogram_slot_of_index(const struct histogram_layout *l, int64_t index)
 {
-    if (index <= HISTOGRAM_INDEX_MIN)
+    const int32_t most = HISTOGRAM_NTHS(l->unit) - 1;
+    if (index <= histogram_index_min(l))
         return 0;
-    const int32_t slot =
-        index < HISTOGRAM_INDEX_MAX ? (int32_t)index + HISTOGRAM_SLOT_OF_ONE : HISTOGRAM_SLOTS - 1;
-    if (slot > 0 && l->last[slot] == INT64_MAX)
+    const int32_t nth = index < histogram_index_max(l)
+                            ? (int32_t)index * width_of(l->unit, l->schema) + histogram_nth_of_one(l->unit)
+                            : most;
+    if (nth > 0 && l->last[nth] == INT64_MAX)
         return histogram_slot(l, INT64_MAX);
-    if (slot > 0 && l->last[slot] > l->last[slot - 1])
-        return slot;
-    return histogram_slot(l, (int64_t)middle_of(l, (int32_t)index));
+    if (nth > 0 && l->last[nth] > l->last[nth - 1])
+        return nth + l->first;
+    return histogram_slot(l, (int64_t)middle_of(l, index));
 }
 
 static int32_t side_end(const struct histogram_side *side)
@@ -141,8 +154,8 @@ static void cover_slot(struct histogram_sides *sides, int32_t slot)
 
 void histogram_cover(struct histogram_sides *sides, const struct histogram *h)
 {
-    for (int i = 0; h->counts == NULL && i < HISTOGRAM_FEW && h->few_counts[i] > 0; i++)
-        cover_slot(sides, h->few[i]);
+    for (uint32_t i = 0; h->counts == NULL && i < HISTOGRAM_FEW && histogram_few_count(h, i) > 0; i++)
+        cover_slot(sides, histogram_few_slot(h, i));
     if (h->counts != NULL) {
         cover_side(&sides->above, &h->sides.above);
         cover_side(&sides->below, &h->sides.below);
@@ -151,7 +164,7 @@ void histogram_cover(struct histogram_sides *sides, const struct histogram *h)
 
 void histogram_make_room(struct histogram *h, struct arena *arena, const struct histogram_sides *sides)
 {
-    ASSERT(h->counts == NULL && h->few_counts[0] == 0);
+    ASSERT(histogram_is_empty(h));
     h->sides = *sides;
     const size_t bytes = histogram_places(h) * sizeof *h->counts;
     int64_t *counts = arena_add(arena, bytes);
@@ -183,29 +196,25 @@ static void grow(struct histogram *h, struct arena *arena, int32_t slot)
     leave_room(&sides.below, &had.below);
     *h = (struct histogram){0};
     histogram_make_room(h, arena, &sides);
-    histogram_unite(h, arena, &old, 1);
+    histogram_unite(h, arena, &old, HISTOGRAM_SCHEMA_MAX);
 }
 
 void histogram_add_more(struct histogram *h, struct arena *arena, int32_t slot, int64_t count)
 {
-    ASSERT(slot > -HISTOGRAM_SLOTS && slot < HISTOGRAM_SLOTS);
+    ASSERT(histogram_has_slot(slot));
     if (h->counts == NULL || histogram_room_of(h, slot) == NULL)
         grow(h, arena, slot);
     histogram_add(h, arena, slot, count);
 }
 
-static int32_t slot_of_width(int32_t slot, int32_t width)
+void histogram_unite(struct histogram *h, struct arena *arena, const struct histogram *other, int schema)
 {
-    return width == 1 ? slot : histogram_widen(slot, width);
-}
-
-void histogram_unite(struct histogram *h, struct arena *arena, const struct histogram *other, int32_t width)
-{
-    for (int i = 0; other->counts == NULL && i < HISTOGRAM_FEW && other->few_counts[i] > 0; i++)
-        histogram_add(h, arena, slot_of_width(other->few[i], width), other->few_counts[i]);
+    for (uint32_t i = 0; other->counts == NULL && i < HISTOGRAM_FEW && histogram_few_count(other, i) > 0; i++)
+        histogram_add(h, arena, histogram_widen(histogram_few_slot(other, i), schema),
+                      histogram_few_count(other, i));
     for (uint32_t i = 0; other->counts != NULL && i < histogram_places(other); i++) {
         if (histogram_count_at(other, i) != 0)
-            histogram_add(h, arena, slot_of_width(histogram_slot_at(other, i), width),
+            histogram_add(h, arena, histogram_widen(histogram_slot_at(other, i), schema),
                           histogram_count_at(other, i));
     }
 }
@@ -218,11 +227,12 @@ struct histogram_walk histogram_walk(const struct histogram *h)
         w.count = histogram_places(h);
         return w;
     }
-    for (; w.count < HISTOGRAM_FEW && h->few_counts[w.count] > 0; w.count++) {
+    for (; w.count < HISTOGRAM_FEW && histogram_few_count(h, w.count) > 0; w.count++) {
+        const struct histogram_bucket own = {histogram_few_slot(h, w.count), histogram_few_count(h, w.count)};
         uint32_t at = w.count;
-        for (; at > 0 && w.few[at - 1].slot > h->few[w.count]; at--)
+        for (; at > 0 && w.few[at - 1].slot > own.slot; at--)
             w.few[at] = w.few[at - 1];
-        w.few[at] = (struct histogram_bucket){h->few[w.count], h->few_counts[w.count]};
+        w.few[at] = own;
     }
     return w;
 }
@@ -259,17 +269,17 @@ static const uint8_t *next_slot(const uint8_t *p, const uint8_t *end, int32_t *s
 {
     uint64_t gap, n;
     if ((p = varint_get(p, end, &gap)) == NULL || (p = varint_get(p, end, &n)) == NULL || n == 0 ||
-        n > INT64_MAX || gap > 4 * HISTOGRAM_SLOTS)
+        n > INT64_MAX || gap > 4 * HISTOGRAM_SLOT_END)
         return NULL;
     int64_t next = *slot == INT32_MIN ? varint_unzigzag(gap) : *slot + 1 + (int64_t)gap;
-    if (next <= -HISTOGRAM_SLOTS || next >= HISTOGRAM_SLOTS)
+    if (!histogram_has_slot(next))
         return NULL;
     *slot = (int32_t)next;
     *count = (int64_t)n;
     return p;
 }
 
-bool histogram_merge(struct histogram *h, struct arena *arena, struct slice packed, int32_t width)
+bool histogram_merge(struct histogram *h, struct arena *arena, struct slice packed, int schema)
 {
     const uint8_t *p = (const uint8_t *)packed.ptr, *end = packed.len > 0 ? p + packed.len : p;
     int32_t slot = INT32_MIN;
@@ -277,7 +287,7 @@ bool histogram_merge(struct histogram *h, struct arena *arena, struct slice pack
     while (p < end) {
         if ((p = next_slot(p, end, &slot, &count)) == NULL)
             return false;
-        histogram_add(h, arena, width == 1 ? slot : histogram_widen(slot, width), count);
+        histogram_add(h, arena, histogram_widen(slot, schema), count);
     }
     return true;
 }
@@ -314,17 +324,25 @@ int64_t histogram_count(const struct histogram *h)
 
 double histogram_end(int32_t slot)
 {
-    const int32_t index = slot - HISTOGRAM_SLOT_OF_ONE, octave = octave_of(index);
-    return ldexp((double)ends[index - octave * HISTOGRAM_OCTAVE], octave - 62);
+    const int unit = histogram_unit(slot);
+    return powers_double(histogram_index(slot, unit), unit);
 }
 
-int32_t histogram_widen(int32_t slot, int32_t width)
+double histogram_begin(int32_t slot, int schema)
 {
-    const int32_t size = slot < 0 ? -slot : slot, behind = (size - HISTOGRAM_SLOT_OF_ONE) % width;
-    int32_t wide = behind > 0 ? size + width - behind : size - behind;
-    if (wide > HISTOGRAM_SLOTS - 1)
-        wide = HISTOGRAM_SLOTS - 1;
-    return slot == 0 ? 0 : slot < 0 ? -wide : wide;
+    const int unit = histogram_unit(slot);
+    return powers_double(histogram_index(slot, unit) - width_of(unit, schema), unit);
+}
+
+int32_t histogram_widen(int32_t slot, int schema)
+{
+    const int unit = histogram_unit(slot), to = schema > HISTOGRAM_SCHEMA ? schema : HISTOGRAM_SCHEMA;
+    if (schema >= unit || slot == 0)
+        return slot;
+    int32_t nth = histogram_index(slot, schema) * width_of(to, schema) + histogram_nth_of_one(to);
+    if (nth > HISTOGRAM_NTHS(to) - 1)
+        nth = HISTOGRAM_NTHS(to) - 1;
+    return histogram_slot_of_nth(slot < 0 ? -nth : nth, to);
 }
 
 /* Round to five digits: more would only feign precision. */
@@ -340,8 +358,9 @@ static int128 round_digits(int128 value)
 static void bounds_of(const struct histogram_layout *l, int32_t slot, int128 *least, int128 *most)
 {
     const int64_t unit = EVENT_SCALE / l->scale;
-    *least = ((int128)l->last[slot - 1] + 1) * unit;
-    *most = (int128)l->last[slot] * unit;
+    const int32_t nth = slot - l->first;
+    *least = ((int128)l->last[nth - 1] + 1) * unit;
+    *most = (int128)l->last[nth] * unit;
 }
 
 int128 histogram_value(const struct histogram_layout *l, int32_t slot)
@@ -352,7 +371,7 @@ int128 histogram_value(const struct histogram_layout *l, int32_t slot)
     if (slot == 0)
         return 0;
     bounds_of(l, slot, &least, &most);
-    const int128 middle = middle_of(l, slot - HISTOGRAM_SLOT_OF_ONE);
+    const int128 middle = middle_of(l, histogram_index(slot, l->schema));
     if (middle <= least || least == most)
         return least;
     return round_digits(middle < most ? middle : most);

@@ -1,18 +1,22 @@
-/* histogram.h - counts of numbers by size, in buckets that grow by 2^(1/16): the layout of Prometheus' native
- * histograms with schema 4. Shards count in it; stores and queries merge it.
+/* histogram.h - counts of numbers by size, in buckets that grow by 2^(2^-schema): the layouts of Prometheus'
+ * native histograms, of schema 4 unless another is asked for. Shards count in it; stores and queries merge
+ * it.
  *
  *   slot    ... -1            0     1 ... HISTOGRAM_SLOTS - 1
  *   holds   negative numbers  zero  (2^((i-1)/16), 2^(i/16)], i = slot - HISTOGRAM_SLOT_OF_ONE
  *
- * Schema: a lower schema has wider buckets. Each has the slot of its end, as `i` is a multiple of the width;
- *         the slots between two of them are never used. So histograms merge whatever their schema is: in
- *         buckets as wide as the widest ones, by histogram_widen() of each slot, before or after they merge.
+ * Schema: a lower schema has wider buckets. Up to schema 4 a bucket has the slot of its end, as above; slots
+ *         between two ends are never used. A schema from 5 to 8 has slots of its own: from 2^(schema + 7) on,
+ *         nth by nth as above. So a slot alone says which bucket it is, and histograms merge whatever their
+ *         schemas are: in buckets of the lowest one, by histogram_widen() of each slot, before or after they
+ *         merge. "Schema HISTOGRAM_SCHEMA_MAX" widens nothing, so it asks for buckets as they are.
  * Zero  : numbers up to a limit on either side of zero, and the limit itself, may count as zero.
- * Error : every number of a bucket is at most 2.2 % away from histogram_value() of its slot, and for
- *         fractions another half a millionth; of schema 3, 4.5 %. A bucket of one number is exact.
+ * Error : every number of a bucket is at most 2^(2^-schema / 2) - 1 away from histogram_value() of its slot,
+ *         2.2 % with schema 4; and half a unit of the fifth digit, and for fractions half a millionth. A
+ *         bucket of one number is exact.
  * Merge : counts of a slot are added. So the result depends on no order, and is the same bits everywhere.
  * Table : a number's slot is found by its highest six bits and a table of integers, without floats. So it is
- *         the same on every machine.
+ *         the same on every machine (powers.h).
  * Owner : the counts are in the arena that the caller names; they are freed with it.
  * Source: https://prometheus.io/docs/specs/native_histograms/
  */
@@ -25,24 +29,31 @@
 #include "base/text.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 
-#define HISTOGRAM_SCHEMA      4 /* the default, and the highest */
+#define HISTOGRAM_SCHEMA      4 /* the default */
 #define HISTOGRAM_SCHEMA_MIN  (-4)
-#define HISTOGRAM_OCTAVE      16 /* slots of an octave */
-/* The slot of the bucket that ends with 1. The smallest number, a millionth, has slot 1. */
+#define HISTOGRAM_SCHEMA_MAX  8
+/* The slot of the bucket that ends with 1, up to schema 4. The smallest number, a millionth, has slot 1. */
 #define HISTOGRAM_SLOT_OF_ONE 319
-#define HISTOGRAM_SLOTS       (HISTOGRAM_SLOT_OF_ONE + 63 * HISTOGRAM_OCTAVE + 1)
+/* Slots of a schema from 4 on, nth from 0: 20 octaves below 1, 63 above. */
+#define HISTOGRAM_NTHS(unit)  (83 << (unit))
+#define HISTOGRAM_SLOTS       HISTOGRAM_NTHS(HISTOGRAM_SCHEMA)
+#define HISTOGRAM_NTHS_MAX    HISTOGRAM_NTHS(HISTOGRAM_SCHEMA_MAX)
+#define HISTOGRAM_FIRST(unit) (1 << ((unit) + 7)) /* the slot of nth 0, above schema 4 */
+#define HISTOGRAM_SLOT_END    (HISTOGRAM_FIRST(HISTOGRAM_SCHEMA_MAX) + HISTOGRAM_NTHS_MAX)
 
 /* The ends of the buckets, for numbers in units of 1/scale. */
 struct histogram_layout {
     int64_t scale;
     int schema;
-    int32_t width; /* slots of a bucket */
+    int unit;      /* the schema whose slots it has: 4, or a higher one */
+    int32_t first; /* the slot of nth 0 */
     int64_t zero;  /* the greatest number that counts as zero */
-    /* The greatest number of each slot, or of one before it if it is not used; `zero` before the first. */
-    int64_t last[HISTOGRAM_SLOTS];
-    /* By a number's highest bit, and the five below it: a slot not above its own. */
-    uint16_t first_slot[64][32];
+    /* By a number's highest bit, and the five below it: an nth slot not above its own. */
+    uint16_t first_nth[64][32];
+    /* The greatest number of each nth slot; of one before it if it is not used; `zero` before the first. */
+    int64_t last[];
 };
 
 #define HISTOGRAM_FEW 4
@@ -57,6 +68,10 @@ struct histogram_sides {
     struct histogram_side above, below; /* of numbers above zero, and below it */
 };
 
+#define HISTOGRAM_COUNT_BITS 15 /* of a count among the few; 0: there is none */
+#define HISTOGRAM_COUNT_MAX  ((1 << HISTOGRAM_COUNT_BITS) - 1)
+_Static_assert(HISTOGRAM_SLOT_END <= 1 << (31 - HISTOGRAM_COUNT_BITS), "a slot and its sign fit");
+
 /* Each side has its own room: zeros are normal, and the slot of 1 is 319 slots away from theirs. */
 struct histogram {
     /* Of the slots above zero; before them the zeros, and before those the slots below zero, all ascending.
@@ -65,11 +80,27 @@ struct histogram {
     union {
         struct histogram_sides sides;
         struct {
-            int16_t few[HISTOGRAM_FEW];         /* the slots, in order of arrival */
-            uint16_t few_counts[HISTOGRAM_FEW]; /* of each; 0: there is none */
+            int32_t few[HISTOGRAM_FEW]; /* in order of arrival: a slot, and its count in the lowest bits */
         };
     };
 };
+
+/* Pre: there are few slots, and i < HISTOGRAM_FEW. */
+static inline int32_t histogram_few_count(const struct histogram *h, uint32_t i)
+{
+    return h->few[i] & HISTOGRAM_COUNT_MAX;
+}
+
+/* The slot, if the count is not 0. */
+static inline int32_t histogram_few_slot(const struct histogram *h, uint32_t i)
+{
+    return h->few[i] >> HISTOGRAM_COUNT_BITS;
+}
+
+static inline bool histogram_is_empty(const struct histogram *h)
+{
+    return h->counts == NULL && h->few[0] == 0;
+}
 
 /* Pre: scale is 1 or EVENT_SCALE, zero >= 0. It lives as long as the process. Any thread. */
 const struct histogram_layout *histogram_layout(int64_t scale, int schema, int64_t zero);
@@ -77,10 +108,10 @@ const struct histogram_layout *histogram_layout(int64_t scale, int schema, int64
 static inline int32_t histogram_slot_above_0(const struct histogram_layout *l, uint64_t number)
 {
     const int bit = 63 - __builtin_clzll(number);
-    int32_t slot = l->first_slot[bit][number << (63 - bit) >> 58 & 31];
-    while (number > (uint64_t)l->last[slot])
-        slot++;
-    return slot;
+    int32_t nth = l->first_nth[bit][number << (63 - bit) >> 58 & 31];
+    while (number > (uint64_t)l->last[nth])
+        nth++;
+    return nth > 0 ? nth + l->first : 0;
 }
 
 /* The slot of a number, in units of 1/scale. */
@@ -91,17 +122,56 @@ static inline int32_t histogram_slot(const struct histogram_layout *l, int64_t n
     return number == 0 ? 0 : -histogram_slot_above_0(l, number > INT64_MIN ? (uint64_t)-number : INT64_MAX);
 }
 
-/* The slot of the bucket that ends with 2^(index/16). If no number can be in it, the slot of its middle,
- * rounded; or the greatest slot. Pre: index is a multiple of the width; the scale is EVENT_SCALE. */
+/* The schema that has a slot; 4: it and all lower ones. */
+static inline int histogram_unit(int32_t slot)
+{
+    const uint32_t size = (uint32_t)(slot < 0 ? -slot : slot);
+    return size < HISTOGRAM_FIRST(HISTOGRAM_SCHEMA + 1) ? HISTOGRAM_SCHEMA : 24 - __builtin_clz(size);
+}
+
+/* Which slot of its schema it is, from 0; with the slot's sign. Slots whose schema is the same have gaps
+ * between them only here, not around zero. */
+static inline int32_t histogram_nth(int32_t slot)
+{
+    const int unit = histogram_unit(slot);
+    const int32_t first = unit > HISTOGRAM_SCHEMA ? HISTOGRAM_FIRST(unit) : 0;
+    return slot < 0 ? slot + first : slot - first;
+}
+
+/* The inverse. Pre: unit is from 4 to 8. */
+static inline int32_t histogram_slot_of_nth(int32_t nth, int unit)
+{
+    const int32_t first = unit > HISTOGRAM_SCHEMA ? HISTOGRAM_FIRST(unit) : 0;
+    return nth > 0 ? nth + first : nth < 0 ? nth - first : 0;
+}
+
+/* The nth slot of the bucket that ends with 1. */
+static inline int32_t histogram_nth_of_one(int unit)
+{
+    return (20 << unit) - 1;
+}
+
+/* Is there such a slot? */
+static inline bool histogram_has_slot(int64_t slot)
+{
+    return slot > -HISTOGRAM_SLOT_END && slot < HISTOGRAM_SLOT_END &&
+           llabs(histogram_nth((int32_t)slot)) < HISTOGRAM_NTHS(histogram_unit((int32_t)slot));
+}
+
+/* The index in Prometheus of the bucket of a schema that holds a slot's, whatever its sign: it ends with
+ * 2^(index / 2^schema). Pre: the slot is not 0, and has no lower schema. */
+int32_t histogram_index(int32_t slot, int schema);
+/* The slot of the bucket of an index of the layout's schema. If no number can be in it, the slot of its
+ * middle, rounded; or the greatest slot. Pre: the scale is EVENT_SCALE. */
 int32_t histogram_slot_of_index(const struct histogram_layout *l, int64_t index);
 /* All indexes up to the first have slot 0; all from the second on have the greatest slot. */
-#define HISTOGRAM_INDEX_MIN (-HISTOGRAM_SLOT_OF_ONE - HISTOGRAM_OCTAVE)
-#define HISTOGRAM_INDEX_MAX (HISTOGRAM_SLOTS - 1 - HISTOGRAM_SLOT_OF_ONE)
+int64_t histogram_index_min(const struct histogram_layout *l);
+int64_t histogram_index_max(const struct histogram_layout *l);
 
 /* Adds to a slot that is not among the few, or has no room. */
 void histogram_add_more(struct histogram *h, struct arena *arena, int32_t slot, int64_t count);
-/* Adds all of another one, in buckets of `width` slots; 1: in its own. It keeps no memory of it. */
-void histogram_unite(struct histogram *h, struct arena *arena, const struct histogram *other, int32_t width);
+/* Adds all of another one, in buckets of a schema, if its own are narrower. It keeps no memory of it. */
+void histogram_unite(struct histogram *h, struct arena *arena, const struct histogram *other, int schema);
 
 /* Has sides cover those of another histogram, too. Zeros: they cover no slot. */
 void histogram_cover(struct histogram_sides *sides, const struct histogram *h);
@@ -128,6 +198,19 @@ static inline int32_t histogram_slot_at(const struct histogram *h, uint32_t plac
                         : 0;
 }
 
+/* Has it slots of a schema above 4? */
+static inline bool histogram_is_fine(const struct histogram *h)
+{
+    const struct histogram_side *above = &h->sides.above, *below = &h->sides.below;
+    bool is_fine = false;
+    for (uint32_t i = 0; h->counts == NULL && i < HISTOGRAM_FEW; i++)
+        is_fine |= histogram_unit(histogram_few_slot(h, i)) > HISTOGRAM_SCHEMA;
+    if (h->counts != NULL) /* others have less room than the slots before */
+        is_fine = above->first + (int32_t)above->room > HISTOGRAM_FIRST(HISTOGRAM_SCHEMA + 1) ||
+                  below->first + (int32_t)below->room > HISTOGRAM_FIRST(HISTOGRAM_SCHEMA + 1);
+    return is_fine;
+}
+
 /* The count of a slot; NULL: it has no room. Pre: there are not few slots. */
 static inline int64_t *histogram_room_of(const struct histogram *h, int32_t slot)
 {
@@ -143,13 +226,13 @@ static inline void histogram_add(struct histogram *h, struct arena *arena, int32
 {
     int64_t *to;
     if (h->counts == NULL) {
-        for (int i = 0; i < HISTOGRAM_FEW; i++) {
-            if (h->few_counts[i] != 0 && h->few[i] != slot)
+        for (uint32_t i = 0; i < HISTOGRAM_FEW; i++) {
+            const int32_t own = histogram_few_count(h, i);
+            if (own != 0 && histogram_few_slot(h, i) != slot)
                 continue;
-            if (UNLIKELY(count > UINT16_MAX - h->few_counts[i]))
+            if (UNLIKELY(count > HISTOGRAM_COUNT_MAX - own))
                 break;
-            h->few[i] = (int16_t)slot;
-            h->few_counts[i] = (uint16_t)(h->few_counts[i] + count);
+            h->few[i] = slot * (1 << HISTOGRAM_COUNT_BITS) + own + (int32_t)count;
             return;
         }
     } else if (LIKELY((to = histogram_room_of(h, slot)) != NULL)) {
@@ -163,9 +246,9 @@ static inline void histogram_add(struct histogram *h, struct arena *arena, int32
 /* Packs a histogram:  (slot-gap count)*  as varints, slots ascending, counts above 0. The first gap is the
  * slot, zigzag; others are slot - previous slot - 1. The same counts have the same bytes. */
 void histogram_pack(const struct histogram *h, struct text *out);
-/* Adds a packed one, in buckets of `width` slots; 1: as they are. False: it is damaged; `h` is then partly
- * changed. */
-bool histogram_merge(struct histogram *h, struct arena *arena, struct slice packed, int32_t width);
+/* Adds a packed one, in buckets of a schema, if its own are narrower. False: it is damaged; `h` is then
+ * partly changed. */
+bool histogram_merge(struct histogram *h, struct arena *arena, struct slice packed, int schema);
 /* Subtracts a packed one, which was merged before. False: it is damaged, or was not. */
 bool histogram_take(struct histogram *h, struct arena *arena, struct slice packed);
 
@@ -187,11 +270,13 @@ struct histogram_walk histogram_walk(const struct histogram *h);
 bool histogram_next(struct histogram_walk *w, struct histogram_bucket *b);
 
 int64_t histogram_count(const struct histogram *h);
-/* The end of a bucket as a real number: 2^((slot - HISTOGRAM_SLOT_OF_ONE) / 16). It begins at the end of the
- * slot that is its width below, even if that is below 0. */
+/* The end of a bucket as a real number: 2^(histogram_index() / 2^schema), of the slot's schema. */
 double histogram_end(int32_t slot);
-/* The slot, of a histogram with wider buckets, of the bucket that holds the one of a slot. */
-int32_t histogram_widen(int32_t slot, int32_t width);
+/* Where a bucket of a schema begins whose end has this slot. */
+double histogram_begin(int32_t slot, int schema);
+/* The slot, of a histogram of a schema, of the bucket that holds the one of a slot; the slot itself if its
+ * buckets are as wide. */
+int32_t histogram_widen(int32_t slot, int schema);
 /* The number as which those of a slot count: the middle of its bucket, in five digits and units of
  * 1/EVENT_SCALE. */
 int128 histogram_value(const struct histogram_layout *l, int32_t slot);

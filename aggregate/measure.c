@@ -124,7 +124,7 @@ static bool take_option(struct slice *item, const char *prefix)
     return true;
 }
 
-/* From HISTOGRAM_SCHEMA_MIN to HISTOGRAM_SCHEMA. */
+/* From HISTOGRAM_SCHEMA_MIN to HISTOGRAM_SCHEMA_MAX. */
 static bool parse_schema(struct slice text, int *schema)
 {
     int64_t number;
@@ -132,7 +132,7 @@ static bool parse_schema(struct slice text, int *schema)
         return false;
     number /= EVENT_SCALE;
     *schema = (int)number;
-    return number >= HISTOGRAM_SCHEMA_MIN && number <= HISTOGRAM_SCHEMA;
+    return number >= HISTOGRAM_SCHEMA_MIN && number <= HISTOGRAM_SCHEMA_MAX;
 }
 
 /* The options of a histogram. */
@@ -168,7 +168,7 @@ static void settle_schemas(struct buckets *b)
     for (size_t i = 0; i < SCHEMAS; i++) {
         if (!b->has_schema[i])
             b->schemas[i] = before;
-        else if (b->schemas[i] > before && b->finer == SCHEMAS)
+        else if (i > 0 && b->schemas[i] > before && b->finer == SCHEMAS)
             b->finer = i;
         before = b->schemas[i];
     }
@@ -255,7 +255,7 @@ static bool refuse_buckets(struct slice expression, struct measure *m, struct sl
     return err_set(e, EX_CONFIG,
                    "found %s with %s, expected schema=N, hour=N, day=N and month=N, from %d to %d, and " ZERO
                    "N, a number of the field, each once",
-                   quote, item_quote, HISTOGRAM_SCHEMA_MIN, HISTOGRAM_SCHEMA);
+                   quote, item_quote, HISTOGRAM_SCHEMA_MIN, HISTOGRAM_SCHEMA_MAX);
 }
 
 /* Has YAML ended it at its first comma? */

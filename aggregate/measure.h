@@ -90,10 +90,10 @@ static inline enum sketch_kind measure_sketch_kind(const struct measure *m)
                                          : SKETCH_RECENT;
 }
 
-/* The slots of a bucket of its sketch in time buckets of a resolution; 1 if it is no histogram. */
-static inline int32_t measure_width(const struct measure *m, enum span span)
+/* The schema of its buckets in time buckets of a resolution; HISTOGRAM_SCHEMA_MAX if it is no histogram. */
+static inline int measure_schema(const struct measure *m, enum span span)
 {
-    return m->kind == MEASURE_HISTOGRAM ? m->layouts[span]->width : 1;
+    return m->kind == MEASURE_HISTOGRAM ? m->layouts[span]->schema : HISTOGRAM_SCHEMA_MAX;
 }
 
 /* Are its buckets wider in time buckets of a resolution than in cells? */
@@ -107,14 +107,14 @@ static inline bool measure_widens(const struct measure *m, enum span span)
 static inline bool measure_merge_sketch(const struct measure *m, enum span span, union sketch *to,
                                         struct arena *arena, struct slice packed)
 {
-    return sketch_merge_wide(measure_sketch_kind(m), to, arena, packed, measure_width(m, span));
+    return sketch_merge_wide(measure_sketch_kind(m), to, arena, packed, measure_schema(m, span));
 }
 
 /* As measure_merge_sketch(), of a sketch that is not packed. It keeps no memory of it. */
 static inline void measure_unite_sketch(const struct measure *m, enum span span, union sketch *to,
                                         struct arena *arena, const union sketch *from)
 {
-    sketch_unite(measure_sketch_kind(m), to, arena, from, measure_width(m, span));
+    sketch_unite(measure_sketch_kind(m), to, arena, from, measure_schema(m, span));
 }
 
 /* Does it merge by adding each column, without carries between columns? */

@@ -16,10 +16,10 @@ void sketch_pack(enum sketch_kind kind, const union sketch *s, struct text *out)
 }
 
 void sketch_unite(enum sketch_kind kind, union sketch *to, struct arena *arena, const union sketch *from,
-                  int32_t width)
+                  int schema)
 {
     if (kind == SKETCH_HISTOGRAM)
-        histogram_unite(&to->histogram, arena, &from->histogram, width);
+        histogram_unite(&to->histogram, arena, &from->histogram, schema);
     else if (kind == SKETCH_DISTINCT)
         distinct_unite(&to->distinct, arena, &from->distinct);
     else
@@ -27,7 +27,7 @@ void sketch_unite(enum sketch_kind kind, union sketch *to, struct arena *arena, 
 }
 
 static void unite_histograms(struct histogram *to, struct arena *arena, const union sketch *const *from,
-                             size_t count, int32_t width)
+                             size_t count, int schema)
 {
     struct histogram_sides sides = {0};
     size_t used = 0;
@@ -35,10 +35,10 @@ static void unite_histograms(struct histogram *to, struct arena *arena, const un
         histogram_cover(&sides, &from[i]->histogram);
         used += !sketch_is_empty(SKETCH_HISTOGRAM, from[i]);
     }
-    if (used > HISTOGRAM_FEW && width == 1)
+    if (used > HISTOGRAM_FEW && schema == HISTOGRAM_SCHEMA_MAX)
         histogram_make_room(to, arena, &sides);
     for (size_t i = 0; i < count; i++)
-        histogram_unite(to, arena, &from[i]->histogram, width);
+        histogram_unite(to, arena, &from[i]->histogram, schema);
 }
 
 static void unite_distincts(struct distinct *to, struct arena *arena, const union sketch *const *from,
@@ -55,24 +55,24 @@ static void unite_distincts(struct distinct *to, struct arena *arena, const unio
 }
 
 void sketch_unite_all(enum sketch_kind kind, union sketch *to, struct arena *arena,
-                      const union sketch *const *from, size_t count, int32_t width)
+                      const union sketch *const *from, size_t count, int schema)
 {
     ASSERT(kind != SKETCH_RECENT); /* newest events are no measure's */
     if (kind == SKETCH_HISTOGRAM)
-        unite_histograms(&to->histogram, arena, from, count, width);
+        unite_histograms(&to->histogram, arena, from, count, schema);
     else
         unite_distincts(&to->distinct, arena, from, count);
 }
 
 bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed)
 {
-    return sketch_merge_wide(kind, to, arena, packed, 1);
+    return sketch_merge_wide(kind, to, arena, packed, HISTOGRAM_SCHEMA_MAX);
 }
 
 bool sketch_merge_wide(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed,
-                       int32_t width)
+                       int schema)
 {
-    return kind == SKETCH_HISTOGRAM  ? histogram_merge(&to->histogram, arena, packed, width)
+    return kind == SKETCH_HISTOGRAM  ? histogram_merge(&to->histogram, arena, packed, schema)
            : kind == SKETCH_DISTINCT ? distinct_merge(&to->distinct, arena, packed)
                                      : recent_merge(&to->recent, arena, packed);
 }
@@ -106,10 +106,10 @@ bool sketch_join(enum sketch_kind kind, struct slice a, struct slice b, struct s
     return true;
 }
 
-bool sketch_widen(struct slice packed, int32_t width, struct sketch_work *w, struct text *out)
+bool sketch_widen(struct slice packed, int schema, struct sketch_work *w, struct text *out)
 {
     struct histogram wide = {0};
-    if (!histogram_merge(&wide, sketch_work_ready(w), packed, width))
+    if (!histogram_merge(&wide, sketch_work_ready(w), packed, schema))
         return false;
     histogram_pack(&wide, out);
     return true;

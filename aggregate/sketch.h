@@ -34,24 +34,24 @@ void sketch_pack(enum sketch_kind kind, const union sketch *s, struct text *out)
 /* Is it certainly empty? A histogram that everything was taken out of may not say so. */
 static inline bool sketch_is_empty(enum sketch_kind kind, const union sketch *s)
 {
-    return kind == SKETCH_HISTOGRAM  ? s->histogram.counts == NULL && s->histogram.few_counts[0] == 0
+    return kind == SKETCH_HISTOGRAM  ? histogram_is_empty(&s->histogram)
            : kind == SKETCH_DISTINCT ? s->distinct.mask == 0 && s->distinct.count == 0
                                      : s->recent.count == 0;
 }
 
-/* Merges another sketch of the kind, in buckets of `width` slots; 1: in its own. It keeps no memory of it;
- * both may have theirs from the same arena. */
+/* Merges another sketch of the kind, in buckets of a schema, as histogram_unite() does. It keeps no memory of
+ * it; both may have theirs from the same arena. */
 void sketch_unite(enum sketch_kind kind, union sketch *to, struct arena *arena, const union sketch *from,
-                  int32_t width);
-/* Merges several sketches into an empty one, in buckets of `width` slots; 1: in their own. It keeps no memory
- * of them. Quicker than one by one. */
+                  int schema);
+/* Merges several sketches into an empty one, in buckets of a schema. It keeps no memory of them. Quicker than
+ * one by one. */
 void sketch_unite_all(enum sketch_kind kind, union sketch *to, struct arena *arena,
-                      const union sketch *const *from, size_t count, int32_t width);
+                      const union sketch *const *from, size_t count, int schema);
 /* Merges a packed sketch. False: it is damaged; `to` is then partly changed. */
 bool sketch_merge(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed);
-/* Merges it in buckets of `width` slots (histogram.h), if it is a histogram. */
+/* Merges it in buckets of a schema (histogram.h), if it is a histogram. */
 bool sketch_merge_wide(enum sketch_kind kind, union sketch *to, struct arena *arena, struct slice packed,
-                       int32_t width);
+                       int schema);
 
 /* Working memory for unions. Zeros: unused. */
 struct sketch_work {
@@ -64,8 +64,8 @@ struct arena *sketch_work_ready(struct sketch_work *w);
 /* Appends the union of two packed sketches to `out`. False: one is damaged. */
 bool sketch_join(enum sketch_kind kind, struct slice a, struct slice b, struct sketch_work *w,
                  struct text *out);
-/* Appends a packed histogram in buckets of `width` slots. False: it is damaged. */
-bool sketch_widen(struct slice packed, int32_t width, struct sketch_work *w, struct text *out);
+/* Appends a packed histogram in buckets of a schema. False: it is damaged. */
+bool sketch_widen(struct slice packed, int schema, struct sketch_work *w, struct text *out);
 /* Appends `from` without `what`, which was merged into it before. False: one is damaged, or it was not; or it
  * cannot be told, since a distinct count forgets how often a text came. */
 bool sketch_cut(enum sketch_kind kind, struct slice from, struct slice what, struct sketch_work *w,

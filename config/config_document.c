@@ -365,6 +365,8 @@ static const char conditions_text[] =
     "| `\"histogram(FIELD, schema=2, zero=0.001)\"` | the same in wider buckets; numbers from -0.001 to "
     "0.001 "
     "count as zero |\n"
+    "| `\"histogram(FIELD, schema=8)\"` | the same in narrower buckets, for figures at most 0.15 % off "
+    "([schemas](distributions.md#schemas)) |\n"
     "| `\"histogram(FIELD, hour=3, day=2, month=1)\"` | the same in wider buckets by hour, by day and by "
     "month ([other buckets](distributions.md#other-buckets)) |\n"
     "| `distinct(DIMENSION)` | how many different texts there were: `host`, `path:2`, … |\n"

@@ -6,8 +6,7 @@
 
 #include <stdlib.h>
 
-#define FIRST_END     (HISTOGRAM_SLOT_OF_ONE % BUCKETS_STRIDE)
-#define ENDS          ((HISTOGRAM_SLOTS - 1 - FIRST_END) / BUCKETS_STRIDE + 1)
+#define ENDS          (HISTOGRAM_NTHS(0) * BUCKETS_OCTAVE) /* on each side of zero */
 #define INFINITY_TEXT "+Inf"
 #define WIDTH         3 /* columns of a piece: the numbers up to the bound, a sum of fractions; all numbers */
 
@@ -20,13 +19,13 @@ struct end {
 /* The k-th end, of -ENDS to ENDS; 0: that of the zeros. False: no number is between it and the last one. */
 static bool end_of(const struct histogram_layout *l, int k, struct end *end)
 {
-    const int32_t slot = FIRST_END + (abs(k) - 1) * BUCKETS_STRIDE;
+    const int32_t stride = (1 << l->unit) / BUCKETS_OCTAVE, nth = abs(k) * stride - 1, slot = nth + l->first;
     if (k == 0) {
         *end = (struct end){0, l->zero};
         return true;
     }
-    *end = k > 0 ? (struct end){slot, l->last[slot]} : (struct end){-slot - 1, -l->last[slot] - 1};
-    return l->last[slot] > (slot < BUCKETS_STRIDE ? l->zero : l->last[slot - BUCKETS_STRIDE]);
+    *end = k > 0 ? (struct end){slot, l->last[nth]} : (struct end){-slot - 1, -l->last[nth] - 1};
+    return l->last[nth] > (nth < stride ? l->zero : l->last[nth - stride]);
 }
 
 /* ---- bounds */
@@ -106,7 +105,7 @@ static int64_t share_of(const struct histogram_layout *l, int32_t slot, int64_t 
 {
     if (slot == 0) /* they count as 0 itself */
         return number < 0 ? 0 : EVENT_SCALE;
-    const int128 most = l->last[abs(slot)], least = (int128)l->last[abs(slot) - 1] + 1;
+    const int128 most = l->last[abs(slot) - l->first], least = (int128)l->last[abs(slot) - l->first - 1] + 1;
     const int128 before = slot > 0 ? number - least : number + most;
     return (int64_t)((before + 1) * EVENT_SCALE / (most - least + 1));
 }

@@ -3,8 +3,8 @@
  *
  *   le    ... 0.840896 1 1.189207 1.414214 1.681793 2 ... +Inf
  *
- * Bounds: every BUCKETS_STRIDE-th end of a bucket (aggregate/histogram.h): four an octave, so a bucket's end
- *         is 19 % above its start. All series of a selector have the same ones: from the last bound below all
+ * Bounds: the ends of buckets (aggregate/histogram.h) that are BUCKETS_OCTAVE an octave, so each is 19 %
+ *         above the one before. All series of a selector have the same ones: from the last bound below all
  *         numbers that it reads to the first one that is not below any, and +Inf. So sums by `le` are right.
  * Given : `le="0.3"` may be any number. The numbers of the bucket that holds it count as lying evenly in it.
  */
@@ -13,7 +13,7 @@
 #include "prom/reading.h"
 #include "prom/slide.h"
 
-#define BUCKETS_STRIDE 4
+#define BUCKETS_OCTAVE 4
 
 /* Sets the bounds that the selector takes. False: EX_USAGE, `le` is given and is no number; errors of regular
  * expressions. */

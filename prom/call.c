@@ -203,14 +203,15 @@ static void map_natives(struct fetch *fe, enum function f, const struct vector n
     vector_drop_empty(v);
 }
 
-/* The quantiles of classic buckets, behind which come those of native histograms. */
-static bool both_quantiles(struct fetch *fe, const struct vector numbers[SCALARS_MAX], struct vector *in,
-                           struct vector *out, struct err *e)
+/* Quantiles or fractions of classic buckets, behind which come those of native histograms. */
+static bool call_both(struct fetch *fe, enum function f, const struct vector numbers[SCALARS_MAX],
+                      struct vector *in, struct vector *out, struct err *e)
 {
+    const struct quantile_ask ask = {f == FUNCTION_HISTOGRAM_FRACTION, numbers[0].values, numbers[1].values};
     struct vector natives;
     const bool is_any = native_any(fe->natives, in);
     if (!is_any)
-        return quantile_of_buckets(fe, numbers[0].values, in, out, e);
+        return quantile_of_buckets(fe, &ask, in, out, e);
     if (!fetch_room(fe, in->series_count, &natives, e)) {
         fetch_release(fe, in);
         return false;
@@ -221,8 +222,8 @@ static bool both_quantiles(struct fetch *fe, const struct vector numbers[SCALARS
         if (native_is(in->values[i]))
             in->values[i] = vector_absent();
     }
-    map_natives(fe, FUNCTION_HISTOGRAM_QUANTILE, numbers, &natives);
-    if (!quantile_of_buckets(fe, numbers[0].values, in, out, e))
+    map_natives(fe, f, numbers, &natives);
+    if (!quantile_of_buckets(fe, &ask, in, out, e))
         return finish(fe, false, &natives);
     vector_append(out, &natives);
     return finish(fe, vector_unite(out, e), out);
@@ -248,8 +249,8 @@ static bool call_native(struct fetch *fe, const struct node *n, struct vector *o
     for (size_t i = 0; good && i < scalars; i++)
         good = node_eval(fe, n->arguments[i], &nothing_around, &numbers[i], e);
     good = good && node_eval(fe, n->arguments[scalars], &nothing_around, &in, e);
-    if (good && n->function == FUNCTION_HISTOGRAM_QUANTILE) {
-        good = both_quantiles(fe, numbers, &in, out, e);
+    if (good && (n->function == FUNCTION_HISTOGRAM_QUANTILE || n->function == FUNCTION_HISTOGRAM_FRACTION)) {
+        good = call_both(fe, n->function, numbers, &in, out, e);
     } else if (good) {
         good = check_all_natives(n, &in, e);
         if (good)

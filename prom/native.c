@@ -11,7 +11,7 @@
 #define NATIVE_BITS       0x7FFC000000000000u /* a quiet NaN; the place is in the lower half */
 #define PLACE_MASK        0xFFFFFFFFu
 #define ARENA_CHUNK_BYTES ((size_t)16 << 10)
-#define SLOTS             (2 * HISTOGRAM_SLOTS - 1)
+#define SLOTS             (2 * HISTOGRAM_NTHS_MAX - 1)
 
 void natives_init(struct natives *all, uint64_t bytes_max)
 {
@@ -83,7 +83,7 @@ bool native_reading(struct natives *all, size_t bytes, const char *metric, struc
 bool native_add(struct fetch *fe, const struct native *h, double *value, struct err *e)
 {
     struct natives *all = fe->natives;
-    struct native copy = {.count = h->count, .sum = h->sum, .width = h->width, .zero = h->zero};
+    struct native copy = {.count = h->count, .sum = h->sum, .schema = h->schema, .zero = h->zero};
     size_t needed = 0;
     for (size_t i = 0; i < h->bucket_count; i++)
         needed += h->buckets[i].count != 0;
@@ -106,10 +106,12 @@ bool native_add(struct fetch *fe, const struct native *h, double *value, struct 
 
 /* ---- calculations */
 
-/* A sum under way: a count for each slot, of which those from `first` to `end` may be other than 0. */
+/* A sum under way: a count for each slot of its schema, by histogram_nth(). Those from `first` to `end` may
+ * be other than 0. */
 struct total {
     double count, sum, zero;
-    int32_t width;  /* 0: nothing was taken yet */
+    bool has_any; /* was anything taken? */
+    int schema;
     double *counts; /* of SLOTS */
     int32_t first, end;
     struct native_bucket *buckets; /* room to write it */
@@ -117,7 +119,8 @@ struct total {
 
 static void total_init(struct total *t)
 {
-    *t = (struct total){.counts = xcalloc(SLOTS, sizeof *t->counts),
+    *t = (struct total){.schema = HISTOGRAM_SCHEMA_MAX,
+                        .counts = xcalloc(SLOTS, sizeof *t->counts),
                         .buckets = xmalloc(SLOTS * sizeof *t->buckets),
                         .first = SLOTS};
 }
@@ -130,35 +133,46 @@ static void total_fini(struct total *t)
 
 static void total_add(struct total *t, int32_t slot, double count)
 {
-    const int32_t at = histogram_widen(slot, t->width) + HISTOGRAM_SLOTS - 1;
+    const int32_t at = histogram_nth(histogram_widen(slot, t->schema)) + HISTOGRAM_NTHS_MAX - 1;
     t->counts[at] += count;
     t->first = at < t->first ? at : t->first;
     t->end = at >= t->end ? at + 1 : t->end;
 }
 
-/* Gives what it has wider buckets. */
-static void total_widen(struct total *t, int32_t width)
+/* The slot of a place in `counts`. */
+static int32_t total_slot(const struct total *t, int32_t at)
 {
-    const int32_t first = t->first, end = t->end;
-    double *counts = xmalloc(SLOTS * sizeof *counts);
-    memcpy(counts, t->counts, SLOTS * sizeof *counts);
-    memset(t->counts, 0, SLOTS * sizeof *counts);
-    t->width = width;
+    const int unit = t->schema > HISTOGRAM_SCHEMA ? t->schema : HISTOGRAM_SCHEMA;
+    return histogram_slot_of_nth(at - (HISTOGRAM_NTHS_MAX - 1), unit);
+}
+
+/* Gives what it has wider buckets. */
+static void total_widen(struct total *t, int schema)
+{
+    const struct total old = *t;
+    const size_t count = old.end > old.first ? (size_t)(old.end - old.first) : 0;
+    double *counts = xmalloc((count + 1) * sizeof *counts);
+    memcpy(counts, t->counts + (count > 0 ? old.first : 0), count * sizeof *counts);
+    memset(t->counts + (count > 0 ? old.first : 0), 0, count * sizeof *counts);
+    t->schema = schema;
     t->first = SLOTS;
     t->end = 0;
-    for (int32_t at = first; at < end; at++)
-        total_add(t, at - (HISTOGRAM_SLOTS - 1), counts[at]);
+    for (size_t i = 0; i < count; i++) {
+        if (counts[i] != 0)
+            total_add(t, total_slot(&old, old.first + (int32_t)i), counts[i]);
+    }
     free(counts);
 }
 
 static bool total_take(struct total *t, const struct native *h, double sign, struct err *e)
 {
-    if (t->width == 0)
+    if (!t->has_any)
         t->zero = h->zero;
     else if (t->zero != h->zero)
         return err_set(e, EX_USAGE, "histograms with other options zero=… do not add up: ask for one metric");
-    if (h->width > t->width)
-        total_widen(t, h->width);
+    if (h->schema < t->schema)
+        total_widen(t, h->schema);
+    t->has_any = true;
     t->count += sign * h->count;
     t->sum += sign * h->sum;
     for (size_t i = 0; i < h->bucket_count; i++)
@@ -169,14 +183,15 @@ static bool total_take(struct total *t, const struct native *h, double sign, str
 /* Adds the sum, divided, to the table, and empties it. */
 static bool total_give(struct total *t, struct fetch *fe, double divisor, double *value, struct err *e)
 {
-    struct native h = {t->count / divisor, t->sum / divisor, t->width, t->zero, 0, t->buckets};
+    struct native h = {t->count / divisor, t->sum / divisor, t->schema, t->zero, 0, t->buckets};
     for (int32_t at = t->first; at < t->end; at++) {
-        h.buckets[h.bucket_count++] =
-            (struct native_bucket){at - (HISTOGRAM_SLOTS - 1), t->counts[at] / divisor};
+        if (t->counts[at] != 0)
+            h.buckets[h.bucket_count++] = (struct native_bucket){total_slot(t, at), t->counts[at] / divisor};
         t->counts[at] = 0;
     }
     t->count = t->sum = 0;
-    t->width = 0;
+    t->has_any = false;
+    t->schema = HISTOGRAM_SCHEMA_MAX;
     t->first = SLOTS;
     t->end = 0;
     return native_add(fe, &h, value, e);
@@ -187,7 +202,7 @@ bool native_scale(struct fetch *fe, double value, double factor, bool divides, d
     const struct native h = *native_of(fe->natives, value);
     struct native scaled = {.count = divides ? h.count / factor : h.count * factor,
                             .sum = divides ? h.sum / factor : h.sum * factor,
-                            .width = h.width,
+                            .schema = h.schema,
                             .zero = h.zero,
                             .buckets = xmalloc((h.bucket_count + 1) * sizeof *scaled.buckets)};
     for (size_t i = 0; i < h.bucket_count; i++) {
@@ -267,7 +282,7 @@ static struct native_ends ends_of(const struct native *h, int32_t slot)
     if (slot == 0)
         return (struct native_ends){0 - h->zero, h->zero}; /* -0 would be written so */
     const int32_t size = slot < 0 ? -slot : slot;
-    const double near = fmax(histogram_end(size - h->width), h->zero), far = histogram_end(size);
+    const double near = fmax(histogram_begin(size, h->schema), h->zero), far = histogram_end(size);
     return slot < 0 ? (struct native_ends){-far, -near} : (struct native_ends){near, far};
 }
 

@@ -24,8 +24,8 @@ struct native_bucket {
 
 struct native {
     double count, sum;
-    int32_t width; /* slots of a bucket */
-    double zero;   /* the greatest number that counts as zero */
+    int schema;
+    double zero; /* the greatest number that counts as zero */
     size_t bucket_count;
     struct native_bucket *buckets;
 };

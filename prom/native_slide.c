@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define SLOTS         (2 * HISTOGRAM_SLOTS - 1)
+#define SLOTS         (2 * HISTOGRAM_NTHS_MAX - 1)
 #define SLOTS_A_POINT 8 /* to look at so many costs as much as a value */
 
 bool native_slide_is_needed(enum function f)
@@ -40,8 +40,8 @@ bool native_slide_check(const struct reading *rd, struct err *e)
 
 /* The sum of the pieces from `first` to `end`. */
 struct pile {
-    int128 *counts;      /* of SLOTS */
-    int32_t least, most; /* slots of the row's pieces */
+    int128 *counts;      /* of SLOTS, by histogram_nth() */
+    int32_t least, most; /* places of the row's pieces */
     size_t first, end;
     struct native_bucket *buckets; /* room for a histogram of it */
 };
@@ -56,7 +56,7 @@ static void pile_add(struct pile *p, const struct histogram *h, int sign)
     struct histogram_walk w = histogram_walk(h);
     struct histogram_bucket b;
     while (histogram_next(&w, &b)) {
-        const int32_t at = b.slot + HISTOGRAM_SLOTS - 1;
+        const int32_t at = histogram_nth(b.slot) + HISTOGRAM_NTHS_MAX - 1;
         p->counts[at] += (int128)sign * b.count;
         p->least = at < p->least ? at : p->least;
         p->most = at > p->most ? at : p->most;
@@ -93,8 +93,10 @@ static bool pile_give(const struct pile *p, const struct reading *rd, double div
 {
     const struct histogram_layout *l = rd->measure->layouts[rd->longest];
     struct fetch *fe = rd->fetch;
-    struct native h = {
-        .sum = *value, .width = l->width, .zero = (double)l->zero / (double)l->scale, .buckets = p->buckets};
+    struct native h = {.sum = *value,
+                       .schema = l->schema,
+                       .zero = (double)l->zero / (double)l->scale,
+                       .buckets = p->buckets};
     int128 count = 0;
     if (p->least <= p->most &&
         !budget_take(fe->budget, BUDGET_POINTS, (uint64_t)(p->most - p->least) / SLOTS_A_POINT, e))
@@ -103,8 +105,8 @@ static bool pile_give(const struct pile *p, const struct reading *rd, double div
         if (p->counts[at] == 0)
             continue;
         count += p->counts[at];
-        h.buckets[h.bucket_count++] =
-            (struct native_bucket){at - (HISTOGRAM_SLOTS - 1), (double)p->counts[at] / divisor};
+        h.buckets[h.bucket_count++] = (struct native_bucket){
+            histogram_slot_of_nth(at - (HISTOGRAM_NTHS_MAX - 1), l->unit), (double)p->counts[at] / divisor};
     }
     h.count = (double)count / divisor;
     return native_add(fe, &h, value, e);

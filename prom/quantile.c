@@ -27,7 +27,7 @@ static int compare_columns(const void *left, const void *right)
     return (a->le > b->le) - (a->le < b->le);
 }
 
-/* The buckets of one step, each bound once. A count that is less than the one before is raised to it. */
+/* The buckets of one step, each bound once. */
 static size_t gather(const struct column *columns, size_t count, size_t step, struct bucket *buckets)
 {
     size_t found = 0;
@@ -40,14 +40,14 @@ static size_t gather(const struct column *columns, size_t count, size_t step, st
         else
             buckets[found++] = (struct bucket){columns[i].le, value};
     }
-    for (size_t i = 1; i < found; i++)
-        buckets[i].count = fmax(buckets[i].count, buckets[i - 1].count);
     return found;
 }
 
-/* Pre: there is a bucket. */
-static double quantile(double q, const struct bucket *buckets, size_t count)
+/* A count that is less than the one before is raised to it. Pre: there is a bucket. */
+static double quantile(double q, struct bucket *buckets, size_t count)
 {
+    for (size_t i = 1; i < count; i++)
+        buckets[i].count = fmax(buckets[i].count, buckets[i - 1].count);
     const struct bucket *last = &buckets[count - 1];
     struct bucket before = {0};
     size_t i = 0;
@@ -70,6 +70,37 @@ static double quantile(double q, const struct bucket *buckets, size_t count)
            (buckets[i].le - before.le) * ((rank - before.count) / (buckets[i].count - before.count));
 }
 
+/* How many numbers are below a limit. Counts are as they are, even if one is less than the one before, as in
+ * Prometheus. */
+static double count_below(double limit, const struct bucket *buckets, size_t count)
+{
+    const double all = buckets[count - 1].count;
+    struct bucket before = {buckets[0].le <= 0 ? -INFINITY : 0, 0};
+    for (size_t i = 0; i < count; before = buckets[i++]) {
+        const struct bucket *b = &buckets[i];
+        double below = before.count;
+        if (!(b->le > limit))
+            continue;
+        if (before.le == -INFINITY && limit > before.le)
+            below = b->count;
+        else if (before.le < limit)
+            below += (b->count - before.count) * (limit - before.le) / (b->le - before.le);
+        return below > all ? all : below;
+    }
+    return all;
+}
+
+/* Pre: there is a bucket. */
+static double fraction(double lower, double upper, const struct bucket *buckets, size_t count)
+{
+    const struct bucket *last = &buckets[count - 1];
+    if (last->le != INFINITY || last->count == 0 || isnan(lower) || isnan(upper))
+        return NAN;
+    if (lower >= upper)
+        return 0;
+    return (count_below(upper, buckets, count) - count_below(lower, buckets, count)) / last->count;
+}
+
 /* Sets the columns of all series with a bound, and the other labels of all series. Returns their number. */
 static size_t find_columns(struct fetch *fe, const struct vector *in, struct labels *others,
                            struct column *columns)
@@ -87,8 +118,8 @@ static size_t find_columns(struct fetch *fe, const struct vector *in, struct lab
     return count;
 }
 
-static void set_quantiles(const double *quantiles, const struct column *columns, size_t count,
-                          const struct vector *out)
+static void set_answers(const struct quantile_ask *ask, const struct column *columns, size_t count,
+                        const struct vector *out)
 {
     struct bucket *buckets = xmalloc((count + 1) * sizeof *buckets);
     for (size_t first = 0, end; first < count; first = end) {
@@ -96,15 +127,17 @@ static void set_quantiles(const double *quantiles, const struct column *columns,
             end++;
         for (size_t step = 0; step < out->step_count; step++) {
             const size_t found = gather(&columns[first], end - first, step, buckets);
+            double *answer = &vector_row(out, columns[first].group)[step];
             if (found > 0)
-                vector_row(out, columns[first].group)[step] = quantile(quantiles[step], buckets, found);
+                *answer = ask->is_fraction ? fraction(ask->first[step], ask->second[step], buckets, found)
+                                           : quantile(ask->first[step], buckets, found);
         }
     }
     free(buckets);
 }
 
-bool quantile_of_buckets(struct fetch *fe, const double *quantiles, struct vector *in, struct vector *out,
-                         struct err *e)
+bool quantile_of_buckets(struct fetch *fe, const struct quantile_ask *ask, struct vector *in,
+                         struct vector *out, struct err *e)
 {
     struct labels *others = xcalloc(in->series_count + 1, sizeof *others);
     struct column *columns = xcalloc(in->series_count + 1, sizeof *columns);
@@ -117,7 +150,7 @@ bool quantile_of_buckets(struct fetch *fe, const double *quantiles, struct vecto
         budget_take(fe->budget, BUDGET_POINTS, count * in->step_count, e) && fetch_room(fe, g.count, out, e);
     if (good) {
         qsort(columns, count, sizeof *columns, compare_columns);
-        set_quantiles(quantiles, columns, count, out);
+        set_answers(ask, columns, count, out);
         for (size_t i = 0; i < g.count; i++)
             out->series[i] = g.labels[i];
     }

@@ -245,8 +245,8 @@ void remote_add_sample(struct text *out, double value, int64_t ms)
 /* The buckets on one side of zero, outwards. */
 struct side {
     const struct histogram_bucket *first;
-    int step;  /* to the next one */
-    int width; /* slots of a bucket */
+    int step; /* to the next one */
+    int schema;
     size_t count;
     unsigned spans, deltas;
 };
@@ -261,9 +261,9 @@ static void add_spans(struct text *out, const struct side *s)
 {
     int32_t next = 0; /* the index behind the last span */
     for (size_t i = 0, end; i < s->count; i = end) {
-        const int32_t index = (abs(bucket_of(s, i)->slot) - HISTOGRAM_SLOT_OF_ONE) / s->width;
-        for (end = i + 1;
-             end < s->count && bucket_of(s, end)->slot == bucket_of(s, end - 1)->slot + s->step * s->width;)
+        const int32_t index = histogram_index(bucket_of(s, i)->slot, s->schema);
+        for (end = i + 1; end < s->count &&
+                          histogram_index(bucket_of(s, end)->slot, s->schema) == index + (int32_t)(end - i);)
             end++;
         const uint64_t offset = varint_zigzag(index - next), length = end - i;
         add_tag(out, s->spans, PROTOBUF_BYTES);
@@ -298,12 +298,12 @@ bool remote_add_histogram(struct text *out, const struct remote_histogram *h, in
     above = below;
     if (below < h->bucket_count && h->buckets[below].slot == 0)
         zeros = (uint64_t)h->buckets[above++].count;
-    const int width = h->layout->width;
+    const int schema = h->layout->schema;
     const struct side negative = {
-        h->buckets + below - (below > 0), -1, width, below, HISTOGRAM_NEGATIVE_SPANS,
+        h->buckets + below - (below > 0), -1, schema, below, HISTOGRAM_NEGATIVE_SPANS,
         HISTOGRAM_NEGATIVE_DELTAS};
     const struct side positive = {
-        h->buckets + above,       1, width, h->bucket_count - above, HISTOGRAM_POSITIVE_SPANS,
+        h->buckets + above,       1, schema, h->bucket_count - above, HISTOGRAM_POSITIVE_SPANS,
         HISTOGRAM_POSITIVE_DELTAS};
     add_whole(out, HISTOGRAM_COUNT, count);
     add_number(out, HISTOGRAM_SUM, h->sum);

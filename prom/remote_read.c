@@ -142,7 +142,7 @@ static bool add_sketch(void *context, uint32_t series, int64_t bucket_ms, size_t
     if (report_of(s)->sketched[sketch] != s->metric->measure || !take_place(s, series, bucket_ms, &place))
         return true;
     if (!histogram_merge(&s->sketches[place], &s->sketch_memory, packed,
-                         s->measure->layouts[s->longest]->width))
+                         s->measure->layouts[s->longest]->schema))
         return err_set(e, EX_DATAERR,
                        "the store is damaged: %s does not decode; check it by `tallyd verify --store-only`",
                        s->metric->name);
@@ -251,7 +251,7 @@ static void write_samples(const struct samples *s, int64_t *columns)
 /* A histogram for each cell; of a counter a running total. */
 static bool write_histograms(const struct samples *s, size_t row, struct err *e)
 {
-    struct histogram_bucket *buckets = xmalloc((size_t)2 * HISTOGRAM_SLOTS * sizeof *buckets);
+    struct histogram_bucket *buckets = xmalloc((size_t)2 * HISTOGRAM_NTHS_MAX * sizeof *buckets);
     const size_t first = row * (1 + s->cells);
     const bool is_counter = s->shape == SHAPE_COUNTER;
     struct histogram total = {0};
@@ -266,7 +266,7 @@ static bool write_histograms(const struct samples *s, size_t row, struct err *e)
         if (is_counter && i > 0)
             measure_merge(s->measure, columns, columns - s->width);
         if (is_counter)
-            histogram_unite(&total, &arena, &s->sketches[first + i], 1);
+            histogram_unite(&total, &arena, &s->sketches[first + i], HISTOGRAM_SCHEMA_MAX);
         struct histogram_walk w = histogram_walk(is_counter ? &total : &s->sketches[first + i]);
         while (i > 0 && histogram_next(&w, &buckets[h.bucket_count]))
             h.bucket_count++;

@@ -124,7 +124,7 @@ static bool before_is_wider(const struct ranking *r)
     tiles_add(&now, report_cell(a->report), a->from_ms, a->to_ms);
     const enum span longest = tiles_longest(&now);
     tiles_fini(&now);
-    return r->has_before && measure_width(m, tiles_longest(&r->tiles_before)) > measure_width(m, longest);
+    return r->has_before && measure_schema(m, tiles_longest(&r->tiles_before)) < measure_schema(m, longest);
 }
 
 /* Find the values of the period before. If its total is cached, only the series shown are scanned. */
@@ -220,6 +220,23 @@ static void write_error(const struct ranking *r, size_t row, const char *lead, s
     write_value(is_there, value, "", out);
 }
 
+/* Write the median of a row that is ranked by another quantile: both are of one sketch. Cached rankings have
+ * no sketches. */
+static void write_median(const struct ranking *r, size_t row, struct text *out)
+{
+    const struct answer *a = &r->bound.answer;
+    struct figure median = a->figures[0];
+    int128 value = 0;
+    if (median.kind != FIGURE_QUANTILE || a->told != NULL)
+        return;
+    median.at = EVENT_SCALE / 2;
+    const bool is_there =
+        figure_value(&median, measure_of(r), a->longest, &a->columns[row * a->column_count + a->first[0]],
+                     &a->sketches[row * a->sketch_count], &value);
+    text_puts(out, ",\"p50\":");
+    write_value(is_there, value, "null", out);
+}
+
 /* Is the answer longer than it may be? bound_check_bytes() says so then. */
 static bool is_long(const struct ranking *r, size_t before, const struct text *out)
 {
@@ -255,6 +272,7 @@ static void write_series(const struct ranking *r, size_t row, struct text *out)
     write_figures(r, row, true, (const char *const[]){",\"value\":", ",\"share\":", ",\"before\":"}, "null",
                   out);
     write_error(r, row, ",\"error\":", out);
+    write_median(r, row, out);
     text_putc(out, '}');
 }
 

@@ -168,7 +168,7 @@ static void total_sketches(struct top *t, union sketch *sketches)
             continue;
         for (size_t row = 0; row < t->count; row++)
             sketch_unite(measure_sketch_kind(m), &sketches[sketch], &t->sketch_memory,
-                         &sketches_at(t, row)[sketch], 1);
+                         &sketches_at(t, row)[sketch], HISTOGRAM_SCHEMA_MAX);
         sketch++;
     }
 }

@@ -206,8 +206,8 @@ static void compare_sketches(struct pair *p)
     for (size_t sketch = 0; sketch < r->sketch_count; sketch++) {
         const struct measure *m = report_sketched(r, sketch);
         struct pieces *one = &p->sides[0].sketches[sketch], *two = &p->sides[1].sketches[sketch];
-        pieces_join(one, measure_sketch_kind(m), measure_width(m, p->resolution));
-        pieces_join(two, measure_sketch_kind(m), measure_width(m, p->resolution));
+        pieces_join(one, measure_sketch_kind(m), measure_schema(m, p->resolution));
+        pieces_join(two, measure_sketch_kind(m), measure_schema(m, p->resolution));
         for (size_t i = 0; i < one->count; i++) {
             const struct piece *at = &one->list[i];
             compare_packed(p, at, m, pieces_at(one, i), pieces_find(two, at->series, at->bucket_ms));

@@ -304,7 +304,7 @@ static void compare_unions(struct comparison *c, const struct measure *m,
     }
     observations_sort(&all);
     observations_pack(&all, m, cell_ms, c->resolution, from_ms, &recounted_union);
-    pieces_join(&stored_union, measure_sketch_kind(m), measure_width(m, c->resolution));
+    pieces_join(&stored_union, measure_sketch_kind(m), measure_schema(m, c->resolution));
     compare_pieces(c, m, &stored_union, &recounted_union, true);
     observations_fini(&all);
     pieces_fini(&stored_union);
@@ -319,8 +319,8 @@ static void compare_sketches(struct comparison *c, int64_t from_ms)
         struct pieces *stored = &c->stored_sketches[i], recounted = {0};
         observations_pack(&c->recount->observations[i], m, report_cell_ms(r), c->resolution, from_ms,
                           &recounted);
-        pieces_join(&recounted, measure_sketch_kind(m), 1);
-        pieces_join(stored, measure_sketch_kind(m), measure_width(m, c->resolution));
+        pieces_join(&recounted, measure_sketch_kind(m), HISTOGRAM_SCHEMA_MAX);
+        pieces_join(stored, measure_sketch_kind(m), measure_schema(m, c->resolution));
         compare_unions(c, m, &c->recount->observations[i], stored, from_ms);
         compare_pieces(c, m, stored, &recounted, false);
         pieces_fini(&recounted);

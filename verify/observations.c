@@ -1,10 +1,10 @@
 #include "verify/observations.h"
 
+#include "aggregate/powers.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/varint.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <xxhash.h>
 
@@ -12,6 +12,10 @@
  * int64. */
 #define OCTAVE_OF_NONE     (-22)
 #define OCTAVE_OF_LAST     44
+/* Slots are numbered by buckets of this schema, if a histogram has no narrower ones. */
+#define SLOTS_UNIT         4
+#define OCTAVES_BELOW      20 /* octaves of slots below 1, and above it */
+#define OCTAVES_ABOVE      63
 #define FIRST_OF_ENTRIES   1
 #define FIRST_OF_REGISTERS 2
 
@@ -53,40 +57,46 @@ static void put_varint(struct text *out, uint64_t number)
 
 /* ---- histograms */
 
-/* The buckets of an octave: 2^schema, or less than one. */
-static long double buckets_of_octave(int schema)
-{
-    return exp2l((long double)schema);
-}
+/* The greatest number of each slot from 0 on, in units of the field; it is that of the slot before if no
+ * bucket ends there. */
+struct ends {
+    int unit;      /* the schema by which slots are numbered: 4, or a higher one */
+    int32_t count; /* 20 octaves below 1, 63 above */
+    int64_t *list; /* owned */
+};
 
-/* Set the greatest number of each slot from 0 on, in time buckets of a resolution and units of the field; it
- * is that of the slot before if no bucket ends there. */
-static void fill_ends(int64_t ends[HISTOGRAM_SLOTS], const struct measure *m, enum span resolution)
+/* Of time buckets of a resolution. */
+static struct ends make_ends(const struct measure *m, enum span resolution)
 {
-    const long double of_octave = buckets_of_octave(m->layouts[resolution]->schema);
-    ends[0] = m->layout->zero;
-    for (int slot = 1; slot < HISTOGRAM_SLOTS; slot++) {
-        const long double octaves = (long double)(slot - HISTOGRAM_SLOT_OF_ONE) / HISTOGRAM_OCTAVE;
-        const long double buckets = octaves * of_octave;
-        long double end = (long double)field_scale(m->field) * exp2l(octaves);
-        ends[slot] = ends[slot - 1];
-        if (buckets == floorl(buckets) && end > (long double)ends[slot])
-            ends[slot] = end < (long double)INT64_MAX ? (int64_t)end : INT64_MAX;
+    const int schema = m->layouts[resolution]->schema, unit = schema > SLOTS_UNIT ? schema : SLOTS_UNIT;
+    struct ends e = {unit, (OCTAVES_BELOW + OCTAVES_ABOVE) << unit, NULL};
+    e.list = xcalloc((size_t)e.count, sizeof *e.list);
+    e.list[0] = m->layout->zero;
+    for (int32_t i = 1; i < e.count; i++) {
+        const int32_t index = i + 1 - (OCTAVES_BELOW << unit);
+        const int64_t end = powers_floor(index, unit, field_scale(m->field));
+        e.list[i] = e.list[i - 1];
+        if ((schema >= unit || index % (1 << (unit - schema)) == 0) && end > e.list[i])
+            e.list[i] = end;
     }
+    return e;
 }
 
-/* The first slot that ends at the number or above it. */
-static int64_t slot_of(const int64_t ends[HISTOGRAM_SLOTS], int64_t number)
+/* The first slot that ends at the number or above it. Slots of a unit above SLOTS_UNIT begin at
+ * 2^(unit + 7). */
+static int64_t slot_of(const struct ends *e, int64_t number)
 {
-    uint64_t size = number < 0 ? -(uint64_t)number : (uint64_t)number;
-    int64_t below = -1, at = HISTOGRAM_SLOTS - 1;
+    const uint64_t size = number < 0 ? -(uint64_t)number : (uint64_t)number;
+    int64_t below = -1, at = e->count - 1;
     while (at - below > 1) {
         int64_t middle = (below + at) / 2;
-        if ((uint64_t)ends[middle] >= size)
+        if ((uint64_t)e->list[middle] >= size)
             at = middle;
         else
             below = middle;
     }
+    if (at > 0 && e->unit > SLOTS_UNIT)
+        at += (int64_t)1 << (e->unit + 7);
     return number < 0 ? -at : at;
 }
 
@@ -100,8 +110,7 @@ static int compare_slots(const void *a, const void *b)
     return order_int64((int64_t)((const struct tally *)a)->value, (int64_t)((const struct tally *)b)->value);
 }
 
-static void pack_numbers(struct tally *numbers, size_t count, const int64_t ends[HISTOGRAM_SLOTS],
-                         struct text *out)
+static void pack_numbers(struct tally *numbers, size_t count, const struct ends *ends, struct text *out)
 {
     int64_t before = 0;
     for (size_t i = 0; i < count; i++)
@@ -123,12 +132,17 @@ static void pack_numbers(struct tally *numbers, size_t count, const int64_t ends
 /* A number of EVENT_SCALE in the bucket of an index of the schema; if it has none, its middle, rounded. */
 static int64_t number_of(const struct measure *m, int64_t index)
 {
-    const long double octave = buckets_of_octave(m->layout->schema);
-    long double below = floorl(EVENT_SCALE * exp2l((long double)(index - 1) / octave));
-    long double end = floorl(EVENT_SCALE * exp2l((long double)index / octave));
-    if (end <= below)
-        end = roundl(EVENT_SCALE * exp2l(((long double)index - 0.5L) / octave));
-    return end < (long double)INT64_MAX ? (int64_t)end : INT64_MAX;
+    const int schema = m->layout->schema;
+    const int64_t below = powers_floor(index - 1, schema, EVENT_SCALE);
+    const int64_t end = powers_floor(index, schema, EVENT_SCALE);
+    return end > below || end == INT64_MAX ? end
+                                           : (int64_t)powers_round(2 * index - 1, schema + 1, EVENT_SCALE);
+}
+
+/* The index of the bucket that ends with an octave, or of the last one before that. */
+static int64_t index_of_octave(int octave, int schema)
+{
+    return schema >= 0 ? octave * ((int64_t)1 << schema) : octave >> -schema;
 }
 
 static int64_t divide_up(int64_t number, int64_t by)
@@ -151,8 +165,8 @@ static void add_bucket(struct observations *s, struct observation one, const str
     const int64_t narrower = scale > schema ? (int64_t)1 << (scale - schema) : 1;
     const int64_t parts = scale < schema ? (int64_t)1 << (schema - scale) : 1;
     const int64_t first = divide_down(index, narrower) * parts;
-    const int64_t none = (int64_t)floorl(OCTAVE_OF_NONE * buckets_of_octave(schema));
-    const int64_t last = (int64_t)ceill(OCTAVE_OF_LAST * buckets_of_octave(schema));
+    const int64_t none = index_of_octave(OCTAVE_OF_NONE, schema);
+    const int64_t last = index_of_octave(OCTAVE_OF_LAST, schema) + 1;
     for (int64_t j = 1, done = 0; j <= parts; j++) {
         if (first + j < none) /* numbers before are 0 */
             j = none - first < parts ? none - first : parts;
@@ -248,11 +262,11 @@ static void pack_texts(struct tally *hashes, size_t count, struct text *out)
 void observations_pack(const struct observations *s, const struct measure *m, int64_t cell_ms,
                        enum span resolution, int64_t from_ms, struct pieces *into)
 {
-    int64_t ends[HISTOGRAM_SLOTS];
+    struct ends ends = {0};
     struct tally *values = xcalloc(s->count + 1, sizeof *values);
     struct text packed = {0};
     if (m->kind == MEASURE_HISTOGRAM)
-        fill_ends(ends, m, resolution);
+        ends = make_ends(m, resolution);
     for (size_t i = 0, count; i < s->count; i += count) {
         const uint32_t series = s->list[i].series;
         const int64_t bucket_ms = span_floor(resolution, s->list[i].time * cell_ms);
@@ -265,11 +279,12 @@ void observations_pack(const struct observations *s, const struct measure *m, in
             continue;
         text_clear(&packed);
         if (m->kind == MEASURE_HISTOGRAM)
-            pack_numbers(values, count, ends, &packed);
+            pack_numbers(values, count, &ends, &packed);
         else
             pack_texts(values, count, &packed);
         pieces_add(into, series, bucket_ms, text_slice(&packed));
     }
     text_fini(&packed);
+    free(ends.list);
     free(values);
 }

@@ -55,11 +55,11 @@ static void join_pieces(struct pieces *p, size_t from, size_t to, enum sketch_ki
     text_fini(&both);
 }
 
-/* Gives a piece buckets of `width` slots. */
-static void widen_piece(struct pieces *p, struct piece *at, int32_t width, struct sketch_work *work)
+/* Gives a piece buckets of a schema. */
+static void widen_piece(struct pieces *p, struct piece *at, int schema, struct sketch_work *work)
 {
     struct text wide = {0};
-    if (!sketch_widen(slice_of(p->bytes.ptr + at->at, at->len), width, work, &wide)) {
+    if (!sketch_widen(slice_of(p->bytes.ptr + at->at, at->len), schema, work, &wide)) {
         text_clear(&wide);
         text_putc(&wide, DAMAGED);
     }
@@ -69,7 +69,7 @@ static void widen_piece(struct pieces *p, struct piece *at, int32_t width, struc
     text_fini(&wide);
 }
 
-void pieces_join(struct pieces *p, enum sketch_kind kind, int32_t width)
+void pieces_join(struct pieces *p, enum sketch_kind kind, int schema)
 {
     struct sketch_work work = {0};
     size_t count = 0;
@@ -79,8 +79,8 @@ void pieces_join(struct pieces *p, enum sketch_kind kind, int32_t width)
         for (next = i + 1; next < p->count && compare_pieces(&p->list[i], &p->list[next]) == 0; next++)
             ;
         join_pieces(p, i, next, kind, &work);
-        if (width > 1)
-            widen_piece(p, &p->list[i], width, &work);
+        if (schema < HISTOGRAM_SCHEMA_MAX)
+            widen_piece(p, &p->list[i], schema, &work);
         p->list[count++] = p->list[i];
     }
     p->count = count;

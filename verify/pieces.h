@@ -26,9 +26,9 @@ struct pieces {
 
 void pieces_fini(struct pieces *p);
 void pieces_add(struct pieces *p, uint32_t series, int64_t bucket_ms, struct slice packed);
-/* Sorts them by series and time bucket, and joins those of the same one, in buckets of `width` slots
- * (measure_width()); 1: as they are. */
-void pieces_join(struct pieces *p, enum sketch_kind kind, int32_t width);
+/* Sorts them by series and time bucket, and joins those of the same one, in buckets of a schema
+ * (measure_schema()); HISTOGRAM_SCHEMA_MAX: as they are. */
+void pieces_join(struct pieces *p, enum sketch_kind kind, int schema);
 /* The packed sketch; empty: there is none. Pre: nothing was added since pieces_join(). */
 struct slice pieces_find(const struct pieces *p, uint32_t series, int64_t bucket_ms);
 struct slice pieces_at(const struct pieces *p, size_t i);

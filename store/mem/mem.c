@@ -167,7 +167,8 @@ static void add_sketches(struct mem *m, const struct report *r, struct cell *fro
 {
     for (size_t i = 0; i < r->sketch_count; i++) {
         const enum sketch_kind kind = measure_sketch_kind(report_sketched(r, i));
-        sketch_unite(kind, report_sketch(r, to, i), &m->sketch_memory, report_sketch(r, from, i), 1);
+        sketch_unite(kind, report_sketch(r, to, i), &m->sketch_memory, report_sketch(r, from, i),
+                     HISTOGRAM_SCHEMA_MAX);
     }
 }
 

@@ -249,7 +249,7 @@ static bool sketch_put_both(struct merge *m, const struct counts *c, size_t i, c
     }
     if (!sketch_read(m, c, i, &both))
         return false;
-    sketch_unite(kind, &both, &m->buffer->work.arena, more, 1);
+    sketch_unite(kind, &both, &m->buffer->work.arena, more, HISTOGRAM_SCHEMA_MAX);
     merge_room(m, VARINT_BYTES_MAX + tight_room(kind, &both));
     m->out = sketch_put(m->buffer, m->out, kind, &both);
     return true;

@@ -54,7 +54,7 @@ static bool look(void *context, uint32_t series, uint32_t slot, const int64_t *v
         const struct measure *m = report_sketched(l->report, i);
         text_clear(&l->packed);
         if (!(m->kind == MEASURE_HISTOGRAM
-                  ? sketch_widen(sketches[i], measure_width(m, l->span), &l->work, &l->packed)
+                  ? sketch_widen(sketches[i], measure_schema(m, l->span), &l->work, &l->packed)
                   : sketch_join(SKETCH_DISTINCT, sketches[i], slice_of(NULL, 0), &l->work, &l->packed)) ||
             !slice_equal(text_slice(&l->packed), sketches[i]))
             return false;

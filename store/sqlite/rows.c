@@ -71,7 +71,7 @@ static void items_unite(const struct report *r, struct items *to, size_t index, 
             for (size_t i = first; i < end; i++)
                 to->united[i - first] = &from->sketches[from->items[i].index * r->sketch_count + k];
             sketch_unite_all(measure_sketch_kind(m), &whole, memory_of(to), to->united, end - first,
-                             measure_width(m, span));
+                             measure_schema(m, span));
         }
         to->sketches[index * r->sketch_count + k] = whole;
     }

@@ -1,10 +1,15 @@
 #include "store/sqlite/tight.h"
 
 #include "base/bits.h"
+#include "base/mem.h"
 #include "store/sqlite/tight_one.h"
 
-#define SHIFT_BITS    4 /* of a histogram */
+/* Of a histogram. */
+#define SHIFT_BITS    4
 #define SLOT_BITS     TIGHT_SLOT_BITS
+#define SLOT_ESCAPE   TIGHT_SLOT_ESCAPE
+#define SHIFT_MAX     15
+#define FINE_BITS     17 /* of a slot of a schema above 4 */
 #define RANK_BITS     TIGHT_RANK_BITS
 #define IS_ENTRIES    1 /* first byte of a packed distinct count (distinct.c) */
 #define IS_REGISTERS  2
@@ -12,7 +17,9 @@
 #define BUCKETS_MAX   (2 * HISTOGRAM_SLOTS - 1)
 #define MOST_BUCKETS  128                    /* of most histograms: eight octaves */
 #define COUNT_MAX     ((uint64_t)UINT32_MAX) /* greater ones choose no shift, which is below 32 */
-_Static_assert(2 * HISTOGRAM_SLOTS <= 1 << SLOT_BITS, "a slot in zigzag has so many bits");
+_Static_assert(2 * HISTOGRAM_SLOTS <= TIGHT_SLOT_ESCAPE, "a slot in zigzag has so many bits");
+_Static_assert(2 * HISTOGRAM_SLOT_END <= 1 << FINE_BITS, "a slot in zigzag has so many bits");
+_Static_assert(BUCKETS_MAX < TIGHT_OTHER, "a number of buckets says what it is");
 
 static unsigned log2_of(uint64_t number)
 {
@@ -35,11 +42,13 @@ static size_t list_buckets(const struct histogram *h, struct histogram_bucket *t
         if (histogram_count_at(h, i) > 0)
             to[count++] = (struct histogram_bucket){histogram_slot_at(h, i), histogram_count_at(h, i)};
     }
-    for (size_t i = 0; h->counts == NULL && i < HISTOGRAM_FEW && h->few_counts[i] > 0; i++, count++) {
+    for (uint32_t i = 0; h->counts == NULL && i < HISTOGRAM_FEW && histogram_few_count(h, i) > 0;
+         i++, count++) {
+        const struct histogram_bucket own = {histogram_few_slot(h, i), histogram_few_count(h, i)};
         size_t at = count;
-        for (; at > 0 && to[at - 1].slot > h->few[i]; at--)
+        for (; at > 0 && to[at - 1].slot > own.slot; at--)
             to[at] = to[at - 1];
-        to[at] = (struct histogram_bucket){h->few[i], h->few_counts[i]};
+        to[at] = own;
     }
     return count;
 }
@@ -80,33 +89,63 @@ static void put_buckets(const struct histogram_bucket *list, size_t count, struc
     }
     b->end = b->p + packed;
     const uint64_t between = (uint64_t)(list[count - 1].slot - list[0].slot) - gaps;
-    const unsigned gap_shift = count > 1 ? log2_of(between / gaps) : 0;
+    const unsigned wide = count > 1 ? log2_of(between / gaps) : 0;
+    const unsigned gap_shift = wide < SHIFT_MAX ? wide : SHIFT_MAX;
     const unsigned count_shift = log2_of(more / count);
     bits_put_gamma(b, count);
     bits_put_gamma(b, count_shift + 1);
     bits_put(b, gap_shift, count > 1 ? SHIFT_BITS : 0);
-    bits_put(b, first, SLOT_BITS);
+    bits_put(b, first < SLOT_ESCAPE ? first : SLOT_ESCAPE, SLOT_BITS);
+    if (first >= SLOT_ESCAPE)
+        bits_put(b, first, FINE_BITS);
     bits_put_rice(b, (uint64_t)list[0].count - 1, count_shift);
     for (size_t i = 1; i < count; i++)
         put_bucket(b, (uint64_t)(list[i].slot - list[i - 1].slot - 1), gap_shift, (uint64_t)list[i].count - 1,
                    count_shift);
 }
 
+/* The first slot, zigzag. */
+static inline uint64_t read_first_slot(struct bits_in *b)
+{
+    const uint64_t slot = bits_get(b, SLOT_BITS);
+    return LIKELY(slot != SLOT_ESCAPE) ? slot : bits_get(b, FINE_BITS);
+}
+
+/* A histogram that is being read. */
+struct bucket_reader {
+    struct bits_in *bits;
+    unsigned count_shift, gap_shift;
+    int64_t slot; /* of the last bucket */
+};
+
+static struct bucket_reader begin_buckets(struct bits_in *b, uint64_t count)
+{
+    struct bucket_reader r = {.bits = b};
+    r.count_shift = (unsigned)(bits_get_gamma(b) - 1) & 31;
+    r.gap_shift = count > 1 ? (unsigned)bits_get(b, SHIFT_BITS) : 0;
+    r.slot = varint_unzigzag(read_first_slot(b));
+    return r;
+}
+
+/* False: it is damaged. */
+static inline bool read_bucket(struct bucket_reader *r, bool is_first, struct histogram_bucket *bucket)
+{
+    if (!is_first) {
+        const uint64_t gap = bits_get_rice(r->bits, r->gap_shift);
+        r->slot = gap > 2 * HISTOGRAM_SLOT_END ? HISTOGRAM_SLOT_END : r->slot + 1 + (int64_t)gap;
+    }
+    const uint64_t more = bits_get_rice(r->bits, r->count_shift);
+    *bucket = (struct histogram_bucket){(int32_t)r->slot, (int64_t)more + 1};
+    return !r->bits->failed && more < INT64_MAX && histogram_has_slot(r->slot);
+}
+
 /* False: it is damaged. */
 static bool read_buckets(struct bits_in *b, uint64_t count, struct histogram_bucket list[BUCKETS_MAX])
 {
-    const unsigned count_shift = (unsigned)(bits_get_gamma(b) - 1) & 31;
-    const unsigned gap_shift = count > 1 ? (unsigned)bits_get(b, SHIFT_BITS) : 0;
-    int64_t slot = varint_unzigzag(bits_get(b, SLOT_BITS));
+    struct bucket_reader r = begin_buckets(b, count);
     for (uint64_t i = 0; i < count; i++) {
-        if (i > 0) {
-            const uint64_t gap = bits_get_rice(b, gap_shift);
-            slot = gap > BUCKETS_MAX ? HISTOGRAM_SLOTS : slot + 1 + (int64_t)gap;
-        }
-        const uint64_t more = bits_get_rice(b, count_shift);
-        if (b->failed || more >= INT64_MAX || slot <= -HISTOGRAM_SLOTS || slot >= HISTOGRAM_SLOTS)
+        if (!read_bucket(&r, i == 0, &list[i]))
             return false;
-        list[i] = (struct histogram_bucket){(int32_t)slot, (int64_t)more + 1};
     }
     return bits_end(b);
 }
@@ -116,7 +155,7 @@ static bool join_buckets(struct bits_in *in, uint64_t count, const struct histog
 {
     struct histogram_bucket old[BUCKETS_MAX], new[BUCKETS_MAX], both[BUCKETS_MAX];
     size_t i = 0, k = 0, n = 0;
-    if (!read_buckets(in, count, old))
+    if (histogram_is_fine(h) || !read_buckets(in, count, old))
         return false;
     const size_t more = list_buckets(h, new);
     while (i < count || k < more) {
@@ -161,7 +200,7 @@ static void get_histogram(struct bits_in *b, uint64_t buckets, struct text *pack
     const unsigned gap_shift = buckets > 1 ? (unsigned)bits_get(b, SHIFT_BITS) : 0;
     v.p = v.bytes;
     for (uint64_t i = 0; i < buckets && !b->failed; i++) {
-        varints_add(&v, i == 0 ? bits_get(b, SLOT_BITS) : bits_get_rice(b, gap_shift));
+        varints_add(&v, i == 0 ? read_first_slot(b) : bits_get_rice(b, gap_shift));
         varints_add(&v, bits_get_rice(b, count_shift) + 1);
     }
     varints_flush(&v);
@@ -343,7 +382,7 @@ static size_t put_other(enum sketch_kind kind, const union sketch *s, uint8_t *t
 static size_t put_list(const struct histogram_bucket *list, size_t count, uint8_t *to)
 {
     struct bits_out b = {.p = to, .end = to};
-    if (count == 0)
+    if (count == 0 || count >= TIGHT_OTHER)
         return 0;
     put_buckets(list, count, &b);
     const uint8_t *const end = bits_finish(&b);
@@ -360,8 +399,10 @@ static size_t __attribute__((noinline)) put_few_buckets(const struct histogram *
 
 static size_t __attribute__((noinline)) put_many_buckets(const struct histogram *h, uint8_t *to)
 {
-    struct histogram_bucket list[BUCKETS_MAX];
-    return put_list(list, list_buckets(h, list), to);
+    struct histogram_bucket *list = xmalloc(histogram_places(h) * sizeof *list);
+    const size_t len = put_list(list, list_buckets(h, list), to);
+    free(list);
+    return len;
 }
 
 /* Returns 0 if it is empty, or takes more bytes than packed ones. */
@@ -420,12 +461,14 @@ size_t tight_join(enum sketch_kind kind, struct slice tight, const union sketch 
 
 static bool merge_histogram(struct bits_in *b, uint64_t count, struct histogram *h, struct arena *arena)
 {
-    struct histogram_bucket list[BUCKETS_MAX];
-    if (count > BUCKETS_MAX || !read_buckets(b, count, list))
-        return false;
-    for (uint64_t i = 0; i < count; i++)
-        histogram_add(h, arena, list[i].slot, list[i].count);
-    return true;
+    struct histogram_bucket bucket;
+    struct bucket_reader r = begin_buckets(b, count);
+    for (uint64_t i = 0; i < count; i++) {
+        if (!read_bucket(&r, i == 0, &bucket))
+            return false;
+        histogram_add(h, arena, bucket.slot, bucket.count);
+    }
+    return bits_end(b);
 }
 
 static bool merge_entries(struct bits_in *b, uint64_t count, struct distinct *d, struct arena *arena)

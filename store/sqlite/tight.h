@@ -3,11 +3,13 @@
  *
  *   histogram   gamma: buckets; gamma: shift of counts + 1; if there are two buckets, 4 bits: shift of gaps
  *               each bucket: the first one's zigzag slot in 12 bits, or rice: gap; rice: count - 1
+ *   fine        the same; the first slot is TIGHT_SLOT_ESCAPE, and 17 bits follow
  *   entries     gamma: entries
  *               each entry: rice: gap of its 26 bits, shift: 25 - log2(entries); unary: rank - 1
  *   registers   gamma: DISTINCT_ENTRIES_MAX + 1; 6 bits: the least rank; 1 bit: shift
  *               each register: rice: rank - the least
- *   others      gamma: TIGHT_OTHER, then the packed sketch as it is, from the next byte on
+ *   others      gamma: TIGHT_OTHER, then the packed sketch as it is, from the next byte on; so are histograms
+ *               of TIGHT_OTHER buckets or more
  *
  * Why     : 10,000 events of a day are seven a minute. A text's entry takes some 27 bits then, and 37 as a
  *           varint; a bucket with its count takes 9, and 16 as two.
@@ -20,7 +22,8 @@
 
 #define TIGHT_OTHER      4095
 #define TIGHT_BYTES_MORE 3 /* that a sketch may take beyond its packed ones */
-/* The most that tight_join() writes: a gap takes two bytes as a varint, or five in a distinct count. */
+/* The most that tight_join() writes, which joins no fine histograms: a gap takes two bytes as a varint, or
+ * five in a distinct count. */
 #define TIGHT_JOINED_MAX (2 * HISTOGRAM_SLOTS * (2 + VARINT_BYTES_MAX))
 
 /* Writes a sketch. Returns how many bytes it takes, up to tight_room(); an empty one takes none. `work` is

@@ -10,9 +10,10 @@
 #include <endian.h>
 #include <string.h>
 
-#define TIGHT_SLOT_BITS 12
-#define TIGHT_RANK_BITS 6
-#define TIGHT_ONE_MAX   8 /* bytes that may be written, though fewer count */
+#define TIGHT_SLOT_BITS   12
+#define TIGHT_SLOT_ESCAPE 4095 /* in place of a slot of a schema above 4 */
+#define TIGHT_RANK_BITS   6
+#define TIGHT_ONE_MAX     8 /* bytes that may be written, though fewer count */
 
 /* One bucket of one event. */
 static inline size_t tight_put_event(int32_t slot, uint8_t *to)
@@ -75,8 +76,9 @@ static inline size_t tight_put_one(enum sketch_kind kind, const union sketch *s,
 {
     if (kind == SKETCH_HISTOGRAM) {
         const struct histogram *h = &s->histogram;
-        return h->counts == NULL && h->few_counts[0] == 1 && h->few_counts[1] == 0
-                   ? tight_put_event(h->few[0], to)
+        return h->counts == NULL && h->few[1] == 0 && histogram_few_count(h, 0) == 1 &&
+                       histogram_unit(histogram_few_slot(h, 0)) == HISTOGRAM_SCHEMA
+                   ? tight_put_event(histogram_few_slot(h, 0), to)
                    : 0;
     }
     const struct distinct *d = &s->distinct;

@@ -17,6 +17,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+from buckets import index_of
 from harness import ROOT, TIMEOUT_S, DaemonCase
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "servers"))
@@ -37,10 +38,10 @@ REPORTS = {
     "rare": (("instance", "job"), {"v": "last(value)"}),
     "api": (("instance", "job", "le"), {"s": "sum(value)"}),
     "up": ((), {"n": "count", "s": "sum(value)"}),
-    "req": (("instance", "job", "mode"), {"d": "histogram(value)", "w": "histogram(value, schema=1)"}),
+    "req": (("instance", "job", "mode"), {"d": "histogram(value)", "w": "histogram(value, schema=1)", "f": "histogram(value, schema=8)"}),
     "calm": (("instance", "job", "mode"), {"z": "histogram(value, schema=-1, zero=0.1)"}),
 }
-HISTOGRAMS = ("req:d", "req:w", "calm:z")
+HISTOGRAMS = ("req:d", "req:w", "req:f", "calm:z")
 TOTALS = ("cpu:s", "cpu:n", "api:s", "up:n", "up:s")
 INSTANCES = [f"demo.promlabs.com:{port}" for port in (10000, 10001, 10002)]
 
@@ -127,15 +128,6 @@ class World:
                     yield name + ":total", dict(labels), grown
 
 
-def bucket_index(millionths):
-    """Of a number above 0: the least i for which it is at most 2^(i/16); by whole numbers, so that it is exact."""
-    number, one = millionths ** 16, 1000000 ** 16
-    index = number.bit_length() - one.bit_length() - 1
-    while number << max(-index, 0) > one << max(index, 0):
-        index += 1
-    return index
-
-
 def expression_of(metric):
     report, _, measure = metric.partition(":")
     return REPORTS[report][1][measure]
@@ -145,9 +137,9 @@ def native(values, expression="histogram(value)"):
     """A histogram as the judge takes it."""
     options = dict(re.findall(r"(\w+)=([-.\d]+)", expression))
     schema, limit = int(options.get("schema", 4)), float(options.get("zero", 0))
-    millionths, zero, width = [round(value * 1e6) for value in values], round(limit * 1e6), 2**(4 - schema)
-    positive = collections.Counter(-(-bucket_index(n) // width) for n in millionths if n > zero)
-    negative = collections.Counter(-(-bucket_index(-n) // width) for n in millionths if n < -zero)
+    millionths, zero, width = [round(value * 1e6) for value in values], round(limit * 1e6), 2**max(0, -schema)
+    positive = collections.Counter(-(-index_of(n, max(0, schema)) // width) for n in millionths if n > zero)
+    negative = collections.Counter(-(-index_of(-n, max(0, schema)) // width) for n in millionths if n < -zero)
     return {"sum": sum(millionths) / 1e6, "millionths": sum(millionths), "zero": sum(abs(n) <= zero for n in millionths), "schema": schema,
             "limit": limit, "positive": sorted(positive.items()), "negative": sorted(negative.items())}
 

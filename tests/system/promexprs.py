@@ -221,6 +221,9 @@ class Expressions:
             (matchers, is_named) = self.matchers("api:s") if dice.random() < 0.3 else ("", False)
             inner = self.over_total("api:s", "api:s", matchers, "", is_named)
             inner = both(dice.choice(("{}", "sum by (le) ({})", "max by (le, instance) ({})", "sum without (job) ({})")), inner)
+        if dice.random() < 0.5:
+            limits = [dice.choice(("-Inf", -1, 0, 0.05, 0.1, 0.3, 1, 1.5, "+Inf", "NaN")) for _ in range(2)]
+            return both(f"histogram_fraction({limits[0]}, {limits[1]}, {{}})", inner)
         return both(f"histogram_quantile({dice.choice((-1, 0, 0.1, 0.5, 0.9, 1, 2, 'NaN'))}, {{}})", inner)
 
     def call(self, depth):
@@ -250,9 +253,9 @@ class Expressions:
             metric = dice.choice(GAUGES)
             selector = f"{metric}{self.matchers(metric)[0]}"
             return (dice.choice((f"timestamp({selector})", f"absent({selector})")),) * 2
-        if choice < 0.95:
-            return self.quantile(depth)
         if choice < 0.96:
+            return self.quantile(depth)
+        if choice < 0.97:
             return both("vector({})", self.scalar(depth - 1))
         return self.selector()
 

@@ -21,8 +21,11 @@ LINES = int(os.environ.get("TALLYD_LINES") or 1000)
 DAYS = 75  # from the 5th of January: so February is whole
 KILLED = -9
 COARSE = "histogram(duration, hour=3, day=2, month=0)"
+# The same questions of one with narrow buckets, by the twin that the other one has.
+FINER = "histogram(duration, schema=8, hour=3, day=2, month=0)"
+TWIN_OF_FINER = {"schem4": "schem8", "schem3": "schem3", "schem2": "schem2", "schem0": "schem0"}
 TWINS = {"schem4": "histogram(duration)", "schem3": "histogram(duration, schema=3)", "schem2": "histogram(duration, schema=2)",
-         "schem0": "histogram(duration, schema=0)"}
+         "schem0": "histogram(duration, schema=0)", "schem8": "histogram(duration, schema=8)"}
 FIGURES = ("min(%s)", "max(%s)", "share(%s <= 0.25)", "quantile(0.999, %s)", "mean(%s)", "count(%s)")
 # How a question is asked, between which times, and the twin that has its answer.
 WHOLE = BEGIN // DAY * DAY, BEGIN + DAYS * DAY
@@ -37,7 +40,7 @@ QUESTIONS = [(["--step", "minute"], (BEGIN + 7 * DAY, BEGIN + 9 * DAY), "schem4"
 
 
 def config(more="", coarse=COARSE):
-    measures = "hits: count, " + ", ".join(f'{name}: "{text}"' for name, text in {"coarse": coarse, **TWINS}.items())
+    measures = "hits: count, " + ", ".join(f'{name}: "{text}"' for name, text in {"coarse": coarse, "narrow": FINER, **TWINS}.items())
     return f"""
 sources: {{a: {{path: a.log, decode: [logfmt]}}}}
 reports:
@@ -86,11 +89,13 @@ class Coarser(DaemonCase):
             self.assertTrue(is_empty or any(row["p50(coarse)"] for row in rows), (how, span))
             for row in rows:
                 for quantile in "p50", "p90", "p95", "p99":
-                    said = {name: row[f"{quantile}({name})"] for name in ("coarse", *TWINS)}
+                    said = {name: row[f"{quantile}({name})"] for name in ("coarse", "narrow", *TWINS)}
                     self.assertEqual(said[twin], said["coarse"], (quantile, how, span, row))
+                    self.assertEqual(said[TWIN_OF_FINER[twin]], said["narrow"], (quantile, how, span, row))
                     differ |= {name for name in TWINS if said[name] != said["coarse"]}
             for figure in self.dice.sample(FIGURES, 2):
-                self.assertEqual(*(self.rows("site", figure % name, how, span, store) for name in (twin, "coarse")), (figure, how))
+                for names in (twin, "coarse"), (TWIN_OF_FINER[twin], "narrow"):
+                    self.assertEqual(*(self.rows("site", figure % name, how, span, store) for name in names), (figure, how))
             more = ["--filter", "path=/a"] if how or self.dice.random() < 0.5 else ["--top", "9"]
             self.assertEqual(*(self.rows("pages", f"p90({name})", [*how, *more], span, store) for name in (twin, "coarse")))
         self.assertTrue(is_empty or differ == {*TWINS}, "the judge cannot tell its histograms apart")
@@ -198,8 +203,10 @@ class Coarser(DaemonCase):
                                f"histogram_fraction(0, 0.3, rate(pages:NAME[{length}]))"):
                 with self.subTest(expression=expression, at=iso(at)):
                     self.assertEqual(self.ask(expression, at, twin), self.ask(expression, at, "coarse"))
+                    self.assertEqual(self.ask(expression, at, TWIN_OF_FINER[twin]), self.ask(expression, at, "narrow"))
         for suffix, twin in ("", "schem0"), (":increase1m", "schem4"):  # a counter begins with the months before
             self.assertEqual(*(self.read_remotely(name, suffix, morning) for name in (twin, "coarse")), suffix)
+            self.assertEqual(*(self.read_remotely(name, suffix, morning) for name in (TWIN_OF_FINER[twin], "narrow")), suffix)
 
     def read_remotely(self, name, suffix, at):
         wanted = query((at - 9 * MINUTE) * 1000, at * 1000, matcher(0, "__name__", f"site:{name}{suffix}"))

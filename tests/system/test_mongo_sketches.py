@@ -14,6 +14,7 @@ import time
 import urllib.parse
 
 import test_prom_sketches
+from buckets import index_of
 from harness import EX_DATAERR, EX_OK, DaemonCase, dice, draw_death, dying_at, failpoints
 from mongocase import LENGTHS, MEMBERS, SIGNS, SPANS, MongoCase, main
 from test_sketches import (BEGIN, DAY, HOUR, MILLION, check_combinations, combination_written, config_of_combinations, draw,
@@ -22,13 +23,15 @@ from test_sketches import (BEGIN, DAY, HOUR, MILLION, check_combinations, combin
 LINES = int(os.environ.get("TALLYD_LINES") or 300)
 KILLED = -9
 DAYS = 3
-SLOT_OF_MILLIONTH = -318  # the least bucket of a number
 # By layout: the kinds of documents of a histogram, and which buckets each holds.
 KINDS = {"hour": "minute", "day": "hour", "month": "day", "year": "month"}
-REPORTS = {"site": (None, KINDS), "pages": ("path", KINDS), "hours": ("path", KINDS), "moments": (None, {**KINDS, "minute": "second"})}
-# The report `hours` has wider buckets in longer time buckets: as many of SQLite's slots, and documents' indexes.
-WIDER, WIDTHS = "histogram(duration, hour=3, day=1, month=-2)", {"hour": 2, "day": 8, "month": 64}
 SPANS_OF_DISTINCT = ("minute", "hour", "day", "month")
+OWN_KINDS = {span: span for span in SPANS_OF_DISTINCT}  # of schemas above 4, too
+REPORTS = {"site": (None, KINDS), "pages": ("path", KINDS), "hours": ("path", KINDS), "fine": ("path", OWN_KINDS),
+           "moments": (None, {**KINDS, "minute": "second"})}
+# Reports with other buckets, in longer time buckets or in all: their schemas.
+WIDER, FINER = "histogram(duration, hour=3, day=1, month=-2)", "histogram(duration, schema=8, day=6)"
+SCHEMAS = {"hours": {"hour": 3, "day": 1, "month": -2}, "fine": {"minute": 8, "hour": 8, "day": 6, "month": 6}}
 VISITORS = ", visitors: distinct(host)"
 QUESTIONS = ("all", "p99(latency)", "share(latency <= 0.25)", "count(latency)", "mean(latency)", "hits", "visitors",
              "count(visitors)")
@@ -42,6 +45,7 @@ reports:
   site: {{measures: {{hits: count, latency: histogram(duration){VISITORS}}}{keep}}}
   pages: {{by: [path], measures: {{hits: count, latency: histogram(duration){VISITORS}}}{keep}{more}}}
   hours: {{by: [path], layout: hour, measures: {{latency: "{WIDER}", longest: max(duration)}}{keep}}}
+  fine: {{by: [path], layout: hour, measures: {{latency: "{FINER}", longest: max(duration)}}{keep}}}
 {"  moments: {layout: minute, measures: {latency: histogram(duration)" + VISITORS + "}}" if moments else ""}
 aggregate: {{batch_size: 64KiB, flush: 100ms}}
 store: {{validation: error}}
@@ -61,29 +65,23 @@ def lines_of(events):
                     written((*event[:2], -event[2], event[3])).replace(b"duration=", b"duration=-") for event in events)
 
 
-def index_of(millionths):
-    """The i of the bucket (2^((i-1)/16), 2^(i/16)] by integers: n^16 <= 2^i * 10^96."""
-    power = millionths**16
-    index = max(SLOT_OF_MILLIONTH, math.floor(16 * math.log2(millionths / MILLION)) - 2)
-    while power * 2**max(0, -index) > 2**max(0, index) * MILLION**16:
-        index += 1
-    return index
-
-
-def bucket_of(millionths, width=1):
+def bucket_of(millionths, schema=4):
+    """As a document names it: up to schema 4 by the end in sixteenths of an octave."""
     if millionths == 0:
         return "zero"
-    return ("buckets" if millionths > 0 else "negative", -(-index_of(abs(millionths)) // width) * width)
+    width = 2**max(0, 4 - schema)
+    name = ("buckets" if millionths > 0 else "negative") + (f"_{schema}" if schema > 4 else "")
+    return name, -(-index_of(abs(millionths), max(4, schema)) // width) * width
 
 
 def recount(events, span, by_path, report=None):
     """{(time, path): Counter of buckets, of "count" and "sum"}"""
-    width = WIDTHS.get(span, 1) if report == "hours" else 1
+    schema = SCHEMAS.get(report, {}).get(span, 4)
     cells = collections.defaultdict(collections.Counter)
     for at, path, number, _ in events:
         cell = cells[iso(at)[:LENGTHS[SPANS.index(span)]], path if by_path else None]
         if number is not None:
-            cell[bucket_of(number, width)] += 1
+            cell[bucket_of(number, schema)] += 1
             cell["count"] += 1
             cell["sum"] += number
     return {name: {key: value for key, value in cell.items() if value} for name, cell in cells.items()}
@@ -92,8 +90,9 @@ def recount(events, span, by_path, report=None):
 def counted(value):
     """The same of a bucket in a document."""
     cell = {"count": value["count"], "zero": value.get("zero", 0), "sum": int(value["units"].to_decimal() * MILLION)}
-    for name in "buckets", "negative":
-        cell.update({(name, int(index)): count for index, count in value.get(name, {}).items()})
+    for name in value:
+        if name.startswith(("buckets", "negative")):
+            cell.update({(name, int(index)): count for index, count in value[name].items()})
     return {key: value for key, value in cell.items() if value}
 
 
@@ -131,12 +130,12 @@ class SketchCase(MongoCase, DaemonCase):
 
     def stored(self, report, kind, dimension):
         """{(time, value of the dimension): counts} of the histograms in the documents of one kind."""
-        cells, finest = {}, KINDS.get(kind, "second")
+        cells, finest = {}, REPORTS[report][1][kind]
         signs = (*SIGNS[1:],) if kind == "year" else SIGNS[SPANS.index(kind) + 1:]
         for document in self.base[f"{report}.latency.{kind}"].find():
             self.assertLessEqual({*document}, {"_id", "metadata", "applied", "modified", "v", MEMBERS[finest]})
             date = document["metadata"]["date"].isoformat()[:4 if kind == "year" else LENGTHS[SPANS.index(kind)]]
-            for keys, value in leaves(document[MEMBERS[finest]], 1):
+            for keys, value in leaves(document[MEMBERS[finest]], int(finest != kind)):
                 at = date + "".join(f"{sign}{int(key):02}" for sign, key in zip(signs, keys))
                 cells[at, document["metadata"].get(dimension)] = counted(value)
         return cells
@@ -162,7 +161,7 @@ class SketchCase(MongoCase, DaemonCase):
                 self.assertIn(len(value.get("entries", {})), (count, count - 1 if count > 50 else count), name)
 
     def check_documents(self, events, reports=REPORTS):
-        for report in {*reports} - {"hours"}:
+        for report in {*reports} - {*SCHEMAS}:
             for span in (*SPANS_OF_DISTINCT, *(["second"] if report == "moments" else [])):
                 with self.subTest(report=report, distinct=span):
                     self.check_distinct(events, report, span)
@@ -191,8 +190,8 @@ class SketchCase(MongoCase, DaemonCase):
                 for measure in QUESTIONS for step in ("minute", "hour", "day", "month")]
         said += [self.ask(store, "pages", "--measure", "p99(latency)", *how, span=span)
                  for how in (["--top", "5"], ["--filter", "path=/a", "--step", "hour"], ["--filter", "path=~/.*"])]
-        said += [self.ask(store, "hours", "--measure", measure, *how, span=span)
-                 for measure in ("p90(latency)", "max(latency)") for how in (["--step", "hour"], ["--step", "day"], ["--top", "5"])]
+        said += [self.ask(store, report, "--measure", measure, *how, span=span)
+                 for report in SCHEMAS for measure in ("p90(latency)", "max(latency)") for how in (["--step", "hour"], ["--step", "day"], ["--top", "5"])]
         return said
 
     def assert_same(self, expected, store, **options):
@@ -307,7 +306,7 @@ class Exact(SketchCase):
         self.write("a.log", lines_of(events))
         expected = self.count_in_sqlite("a.log")
         self.tallyd("admin", "copy", "sqlite:judge.db", self.store)
-        self.check_documents(events, ["site", "pages", "hours"])
+        self.check_documents(events, ["site", "pages", "hours", "fine"])
         self.write("tallyd.yaml", config(moments=False))
         self.assert_same(expected, self.store)
         self.verify("a.log")
@@ -323,7 +322,7 @@ class Exact(SketchCase):
         self.tallyd("admin", "copy", "sqlite:judge.db", self.store, status=KILLED, env=dying_at("copy.filled:3"))
         self.assertGreater(self.base["site.latency.day"].count_documents({}), 0)
         self.tallyd("admin", "copy", "sqlite:judge.db", self.store)
-        self.check_documents(events, ["site", "pages", "hours"])
+        self.check_documents(events, ["site", "pages", "hours", "fine"])
 
     def test_forgotten_file(self):
         one, two = (events_of(self.dice, LINES // 4, *self.span) for _ in range(2))

@@ -14,9 +14,10 @@ import os
 import time
 import urllib.parse
 
+from buckets import index_of
 from harness import EX_DATAERR, EX_OK, EX_TEMPFAIL, TIMEOUT_S, dice, draw_death, dying_at, failpoints
 from mongocase import Decimal128, main
-from test_mongo_sketches import KILLED, SketchCase, events_of, index_of, lines_of
+from test_mongo_sketches import KILLED, SketchCase, events_of, lines_of
 from test_sketches import DAY, HOUR, MILLION, iso
 
 ROUNDS = int(os.environ.get("TALLYD_ROUNDS", "2"))
@@ -41,7 +42,7 @@ def key_of(report, number):
     width, zero = SCHEMAS.get(report, (1, 0))
     if abs(number) <= zero:
         return (0, 0)
-    index = -(-index_of(abs(number)) // width) * width
+    index = -(-index_of(abs(number), 4) // width) * width
     return (1, index) if number > 0 else (-1, -index)
 
 

@@ -138,7 +138,6 @@ class Sketches(DaemonCase):
                       "sum_over_time((pages:latency)[5m:1m])"):
             self.refused(query, "histogram_count(")
         self.refused("histogram_count(increase(pages:hits[5m]))", "of native histograms, and there are numbers")
-        self.refused("histogram_fraction(0, 1, increase(pages:latency_bucket[5m]))", "there are numbers")
         self.refused('sum({__name__=~"pages:latency(_count)?"})', "do not add up")
         self.refused('pages:latency_bucket{le="fast"}', "expected a number")
 
@@ -229,6 +228,9 @@ class Sketches(DaemonCase):
                 exact = numbers[max(math.ceil(q * len(numbers)), 1) - 1]
                 self.assertLess(max(value / exact, exact / value), 2 ** (1 / 16))
             (share,) = self.ask(f"histogram_fraction(0, 0.3, {of})").values()
+            (classic,) = self.ask(f"histogram_fraction(0, 0.3, {of.replace('latency', 'latency_bucket')})").values()
+            self.assertLessEqual(sum(n <= 0.3 / 1.2 for n in numbers), classic * count + 1e-9)
+            self.assertLessEqual(classic * count - 1e-9, sum(n <= 0.3 * 1.2 for n in numbers))
             self.assertLessEqual(sum(n <= 0.3 / 1.045 for n in numbers), share * count + 1e-9)
             self.assertLessEqual(share * count - 1e-9, sum(n <= 0.3 * 1.045 for n in numbers))
 

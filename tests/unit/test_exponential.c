@@ -11,7 +11,8 @@
 
 static const struct histogram_layout *any_layout(struct dice *d)
 {
-    const int schema = HISTOGRAM_SCHEMA_MIN + (int)dice_roll(d, HISTOGRAM_SCHEMA - HISTOGRAM_SCHEMA_MIN + 1);
+    const int schema =
+        HISTOGRAM_SCHEMA_MIN + (int)dice_roll(d, HISTOGRAM_SCHEMA_MAX - HISTOGRAM_SCHEMA_MIN + 1);
     return histogram_layout(EVENT_SCALE, dice_roll(d, 2) > 0 ? schema : HISTOGRAM_SCHEMA,
                             dice_roll(d, 3) > 0 ? 0 : dice_roll(d, 5000000));
 }
@@ -61,7 +62,7 @@ static void test_numbers_of_narrow_buckets_are_exact(void **state)
 static int32_t slot_of(const struct histogram_layout *l, int64_t index, int scale, int64_t k, int64_t n)
 {
     const int64_t parts = INT64_C(1) << (l->schema - scale);
-    return histogram_slot_of_index(l, (index * parts + (2 * k + 1) * parts / (2 * n) + 1) * l->width);
+    return histogram_slot_of_index(l, (index * parts + (2 * k + 1) * parts / (2 * n) + 1));
 }
 
 static void test_numbers_of_wide_buckets_are_spread(void **state)
@@ -88,17 +89,19 @@ static void test_numbers_of_wide_buckets_are_spread(void **state)
 
 static void test_each_slot_has_its_own_index(void **state)
 {
-    const struct histogram_layout *l = histogram_layout(EVENT_SCALE, HISTOGRAM_SCHEMA, 0);
     (void)state;
-    for (int64_t index = HISTOGRAM_INDEX_MIN - 2; index < HISTOGRAM_INDEX_MAX + 2; index++) {
-        const int32_t slot = histogram_slot_of_index(l, index);
-        const long double middle =
-            roundl(EVENT_SCALE * exp2l(((long double)index - 0.5L) / HISTOGRAM_OCTAVE));
-        assert_int_equal(slot,
-                         histogram_slot(l, middle < (long double)INT64_MAX ? (int64_t)middle : INT64_MAX));
+    for (int schema = HISTOGRAM_SCHEMA; schema <= HISTOGRAM_SCHEMA_MAX; schema++) {
+        const struct histogram_layout *l = histogram_layout(EVENT_SCALE, schema, 0);
+        for (int64_t index = histogram_index_min(l) + 1; index < histogram_index_max(l) + 2; index++) {
+            const int32_t slot = histogram_slot_of_index(l, index);
+            const long double middle =
+                roundl(EVENT_SCALE * exp2l(ldexpl((long double)index - 0.5L, -schema)));
+            assert_int_equal(
+                slot, histogram_slot(l, middle < (long double)INT64_MAX ? (int64_t)middle : INT64_MAX));
+        }
+        assert_int_equal(histogram_slot_of_index(l, INT64_MIN), 0);
+        assert_int_equal(histogram_slot_of_index(l, INT64_MAX), histogram_slot(l, INT64_MAX));
     }
-    assert_int_equal(histogram_slot_of_index(l, INT64_MIN), 0);
-    assert_int_equal(histogram_slot_of_index(l, INT64_MAX), histogram_slot(l, INT64_MAX));
 }
 
 /* However many numbers, the steps are few, and no number is lost. */

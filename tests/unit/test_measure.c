@@ -317,9 +317,10 @@ static void test_buckets_of_a_histogram_are_canonical(void **state)
                 {"histogram(bytes, schema=4, zero=0)", "histogram(bytes)", 4, 0},
                 {"histogram(bytes,zero=7,schema=-4)", "histogram(bytes, schema=-4, zero=7)", -4, 7},
                 {"histogram( value , schema=3)", "histogram(value, schema=3)", 3, 0},
-                {"histogram(value, zero=1e-3)", "histogram(value, zero=0.001)", 4, 1000}};
-    static const char *const refused[][2] = {{"histogram(value, schema=5)", "schema=5"},
-                                             {"histogram(value, schema=-5)", "from -4 to 4"},
+                {"histogram(value, zero=1e-3)", "histogram(value, zero=0.001)", 4, 1000},
+                {"histogram(bytes, schema=8)", "histogram(bytes, schema=8)", 8, 0}};
+    static const char *const refused[][2] = {{"histogram(value, schema=9)", "schema=9"},
+                                             {"histogram(value, schema=-5)", "from -4 to 8"},
                                              {"histogram(value, schema=1.5)", "schema=1.5"},
                                              {"histogram(value, schema=)", "schema="},
                                              {"histogram(value, schema=3, schema=3)", "once"},
@@ -334,7 +335,7 @@ static void test_buckets_of_a_histogram_are_canonical(void **state)
                                              {"histogram(value, day=3, day=2)", "once"},
                                              {"histogram(value, year=2)", "with \"year=2\""},
                                              {"histogram(value, minute=2)", "with \"minute=2\""},
-                                             {"histogram(value, hour=5)", "with \"hour=5\""},
+                                             {"histogram(value, hour=5)", "at most hour=4: "},
                                              {"histogram(value, schema=2, hour=3)", "at most hour=2: "},
                                              {"histogram(value, month=3, day=2)", "at most month=2: "},
                                              {"histogram(value, schema=-4, month=4)", "at most month=-4: "}};
@@ -371,6 +372,9 @@ static void test_longer_time_buckets_may_have_wider_buckets(void **state)
                 {"histogram(value, schema=2, hour=2, month=1)",
                  "histogram(value, schema=2, month=1)",
                  {2, 2, 2, 2, 1}},
+                {"histogram(value, schema=8, day=5, month=4)",
+                 "histogram(value, schema=8, day=5, month=4)",
+                 {8, 8, 8, 5, 4}},
                 {"histogram(bytes, month=0, day=1, hour=2, schema=3)",
                  "histogram(bytes, schema=3, hour=2, day=1, month=0)",
                  {3, 3, 2, 1, 0}}};
@@ -382,7 +386,7 @@ static void test_longer_time_buckets_may_have_wider_buckets(void **state)
             assert_string_equal(m.expression, rows[i].canonical);
             for (enum span span = SPAN_SECOND; span < SPAN_COUNT; span++) {
                 assert_int_equal(m.layouts[span]->schema, rows[i].schemas[span]);
-                assert_int_equal(measure_width(&m, span), 1 << (HISTOGRAM_SCHEMA - rows[i].schemas[span]));
+                assert_int_equal(measure_schema(&m, span), rows[i].schemas[span]);
                 assert_int_equal(measure_widens(&m, span), rows[i].schemas[span] != rows[i].schemas[0]);
                 assert_true(m.layouts[span]->zero == m.layout->zero);
             }

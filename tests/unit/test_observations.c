@@ -28,7 +28,7 @@ static int64_t any_number(struct dice *d, const struct histogram_layout *l)
     const int64_t sign = dice_roll(d, 4) > 0 ? 1 : -1;
     if (dice_roll(d, 3) > 0)
         return sign * (dice_roll(d, EVENT_NUMBER_MAX) >> dice_roll(d, 47));
-    const int64_t end = l->last[dice_roll(d, HISTOGRAM_SLOTS)];
+    const int64_t end = l->last[dice_roll(d, HISTOGRAM_NTHS(l->unit))];
     return sign * (end < EVENT_NUMBER_MAX ? end + dice_roll(d, 3) - 1 : EVENT_NUMBER_MAX);
 }
 
@@ -70,7 +70,7 @@ static void compare(struct dice *d, const char *expression, int count, enum span
     }
     observations_sort(&o);
     observations_pack(&o, &m, MINUTE_MS, resolution, from_ms, &pieces);
-    pieces_join(&pieces, kind, 1);
+    pieces_join(&pieces, kind, HISTOGRAM_SCHEMA_MAX);
     struct text narrow = {0};
     struct sketch_work work = {0};
     for (uint32_t series = 0; series < SERIES; series++) {
@@ -79,7 +79,8 @@ static void compare(struct dice *d, const char *expression, int count, enum span
             text_clear(&narrow);
             sketch_pack(kind, &all[series][minute], &narrow);
             if (kind == SKETCH_HISTOGRAM)
-                assert_true(sketch_widen(text_slice(&narrow), measure_width(&m, resolution), &work, &packed));
+                assert_true(
+                    sketch_widen(text_slice(&narrow), measure_schema(&m, resolution), &work, &packed));
             else
                 text_add(&packed, narrow.ptr, narrow.len);
             found += packed.len > 0;
@@ -105,7 +106,10 @@ static void test_packed_by_definition_as_by_the_counting_path(void **state)
                                               "histogram(value, schema=2)",
                                               "histogram(value, schema=0, zero=0.25)",
                                               "histogram(value, hour=3, day=-2, zero=0.1)",
-                                              "histogram(bytes, schema=3, day=1)"};
+                                              "histogram(bytes, schema=3, day=1)",
+                                              "histogram(bytes, schema=8)",
+                                              "histogram(value, schema=5, zero=0.001)",
+                                              "histogram(value, schema=8, hour=6, day=3)"};
     static const int counts[] = {0, 1, 20, 2000, 3 * DISTINCT_ENTRIES_MAX, 20000};
     struct dice d = dice_new("observations");
     for (size_t i = 0; i < COUNT_OF(expressions); i++) {
@@ -128,7 +132,7 @@ static void test_joined_pieces_are_one_and_damage_stays(void **state)
     pieces_add(&p, 2, 0, slice_of("\x08\x03", 2));
     pieces_add(&p, 2, 0, slice_of("\x08", 1));
     pieces_add(&p, 2, 0, slice_of("\x08\x01", 2));
-    pieces_join(&p, SKETCH_HISTOGRAM, 1);
+    pieces_join(&p, SKETCH_HISTOGRAM, HISTOGRAM_SCHEMA_MAX);
     assert_int_equal(p.count, 3);
     assert_true(slice_equal(pieces_find(&p, 1, 0), slice_of("\x08\x05", 2)));
     assert_true(slice_equal(pieces_find(&p, 0, 0), slice_of("\x08\x01", 2)));
@@ -147,7 +151,7 @@ static void test_joined_pieces_are_as_wide_as_asked(void **state)
     pieces_add(&p, 1, 0, slice_of("\x0a\x03", 2)); /* 3 in slot 5 */
     pieces_add(&p, 2, 0, slice_of("\x06\x01", 2)); /* 1 in slot 3 */
     pieces_add(&p, 3, 0, slice_of("\x08", 1));
-    pieces_join(&p, SKETCH_HISTOGRAM, 2); /* slots are odd, as that of one is */
+    pieces_join(&p, SKETCH_HISTOGRAM, 3); /* slots are odd, as that of one is */
     assert_true(slice_equal(pieces_find(&p, 1, 0), slice_of("\x0a\x05", 2)));
     assert_true(slice_equal(pieces_find(&p, 2, 0), slice_of("\x06\x01", 2)));
     assert_false(packed_holds(SKETCH_HISTOGRAM, pieces_find(&p, 3, 0), pieces_find(&p, 3, 0)));

@@ -23,9 +23,13 @@ static struct fetch of_table(struct natives *all, struct budget *b)
 static void test_ends_are_powers(void **state)
 {
     (void)state;
-    for (int32_t slot = 0; slot < HISTOGRAM_SLOTS; slot++) {
-        const double end = exp2((slot - ONE) / 16.0);
-        assert_true(fabs(histogram_end(slot) - end) <= 1e-15 * end);
+    for (int unit = HISTOGRAM_SCHEMA; unit <= HISTOGRAM_SCHEMA_MAX; unit++) {
+        for (int32_t nth = 1; nth < HISTOGRAM_NTHS(unit); nth++) {
+            const int32_t slot = histogram_slot_of_nth(nth, unit);
+            const double end = exp2(ldexp(nth - histogram_nth_of_one(unit), -unit));
+            assert_true(fabs(histogram_end(slot) - end) <= 1e-15 * end);
+            assert_true(histogram_begin(slot, unit) == histogram_end(slot - 1));
+        }
     }
     assert_true(histogram_end(ONE) == 1 && histogram_end(ONE + 16) == 2 && histogram_end(ONE - 32) == 0.25);
 }
@@ -43,7 +47,7 @@ static void test_calculations(void **state)
     (void)state;
     struct native_bucket first[] = {{-3, 2}, {0, 1}, {ONE, 4}},
                          second[] = {{0, 1}, {ONE + 1, 0}, {ONE + 2, 3}};
-    const struct native a = {7, 2.5, 1, 0, 3, first}, b = {4, 9, 1, 0, 3, second};
+    const struct native a = {7, 2.5, 4, 0, 3, first}, b = {4, 9, 4, 0, 3, second};
     struct natives all;
     struct budget budget;
     struct fetch fe = of_table(&all, &budget);
@@ -75,11 +79,40 @@ static void test_calculations(void **state)
     natives_fini(&all);
 }
 
+/* Schema 8 and schema 6 have slots of their own; their sum has those of 6, and that with schema 0 its. */
+static void test_sums_of_narrow_buckets(void **state)
+{
+    (void)state;
+    const int32_t one_of_8 = HISTOGRAM_FIRST(8) + histogram_nth_of_one(8),
+                  one_of_6 = HISTOGRAM_FIRST(6) + histogram_nth_of_one(6);
+    struct native_bucket first[] = {{-(one_of_8 + 1), 1}, {0, 2}, {one_of_8 + 1, 3}, {one_of_8 + 4, 4}},
+                         second[] = {{one_of_6 + 1, 7}}, third[] = {{ONE + 16, 1}};
+    const struct native eight = {10, 1, 8, 0, 4, first}, six = {7, 1, 6, 0, 1, second},
+                        none = {1, 1, 0, 0, 1, third};
+    struct natives all;
+    struct budget budget;
+    struct fetch fe = of_table(&all, &budget);
+    struct err e;
+    double x, y, z, sum;
+    assert_true(native_add(&fe, &eight, &x, &e) && native_add(&fe, &six, &y, &e) &&
+                native_add(&fe, &none, &z, &e));
+    assert_true(native_join(&fe, x, y, false, &sum, &e));
+    const struct native *h = native_of(&all, sum);
+    assert_true(h->schema == 6 && h->bucket_count == 3 && h->count == 17);
+    assert_true(h->buckets[0].slot == -(one_of_6 + 1) && h->buckets[0].count == 1);
+    assert_true(h->buckets[2].slot == one_of_6 + 1 && h->buckets[2].count == 14);
+    assert_true(native_join(&fe, z, sum, false, &sum, &e));
+    h = native_of(&all, sum);
+    assert_true(h->schema == 0 && h->bucket_count == 3 && h->buckets[2].slot == ONE + 16);
+    assert_true(h->buckets[2].count == 15 && native_ends(h, 2).low == 1 && native_ends(h, 2).high == 2);
+    natives_fini(&all);
+}
+
 static void test_limit(void **state)
 {
     (void)state;
     struct native_bucket bucket = {ONE, 1};
-    const struct native h = {1, 1, 1, 0, 1, &bucket};
+    const struct native h = {1, 1, 4, 0, 1, &bucket};
     struct natives all;
     struct budget budget;
     struct fetch fe = of_table(&all, &budget);
@@ -147,7 +180,7 @@ static void test_sums_of_several_schemas(void **state)
     (void)state;
     struct native_bucket narrow[] = {{-(ONE + 1), 1}, {0, 2}, {ONE - 3, 3}, {ONE, 4}, {ONE + 1, 5}};
     struct native_bucket wide[] = {{0, 1}, {ONE + 4, 7}};
-    const struct native a = {15, 1, 1, 0, 5, narrow}, b = {8, 2, 4, 0, 2, wide}, c = {8, 2, 4, 0.5, 2, wide};
+    const struct native a = {15, 1, 4, 0, 5, narrow}, b = {8, 2, 2, 0, 2, wide}, c = {8, 2, 2, 0.5, 2, wide};
     struct natives all;
     struct budget budget;
     struct fetch fe = of_table(&all, &budget);
@@ -172,7 +205,7 @@ static void test_sums_of_several_schemas(void **state)
     assert_non_null(strstr(out.ptr, "[3,\"-0.5\",\"0.5\",\"1\"]"));
     struct native_bucket beside[] = {{-(ONE - 12), 3}, {0, 1}, {ONE - 12, 2}};
     text_clear(&out);
-    native_write(&(struct native){6, 2, 4, 0.55, 3, beside}, &out); /* buckets begin where the zeros end */
+    native_write(&(struct native){6, 2, 2, 0.55, 3, beside}, &out); /* buckets begin where the zeros end */
     assert_non_null(strstr(out.ptr,
                            "[1,\"-0.5946035575013605\",\"-0.55\",\"3\"],[3,\"-0.55\",\"0.55\",\"1\"],"
                            "[0,\"0.55\",\"0.5946035575013605\",\"2\"]"));
@@ -189,6 +222,7 @@ int main(void)
         cmocka_unit_test(test_ends_are_powers),
         cmocka_unit_test(test_values_that_are_no_histograms),
         cmocka_unit_test(test_calculations),
+        cmocka_unit_test(test_sums_of_narrow_buckets),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_bytes_of_a_remote_histogram),
         cmocka_unit_test(test_bytes_of_wide_buckets),

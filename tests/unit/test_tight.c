@@ -86,9 +86,15 @@ static void test_writing_ends_with_the_room(void **state)
     }
 }
 
+/* The schema whose slots a histogram has. */
+static int any_unit(struct dice *d)
+{
+    return HISTOGRAM_SCHEMA + (dice_roll(d, 3) == 0 ? (int)dice_roll(d, 5) : 0);
+}
+
 /* A sketch of so many events. Numbers are about as response times are; `odd` ones are of any size and come
  * any number of times. */
-static union sketch add_events(struct dice *d, enum sketch_kind kind, size_t events, int64_t odd,
+static union sketch add_events(struct dice *d, enum sketch_kind kind, int unit, size_t events, int64_t odd,
                                struct arena *arena)
 {
     union sketch s = {0};
@@ -99,11 +105,14 @@ static union sketch add_events(struct dice *d, enum sketch_kind kind, size_t eve
         if (kind == SKETCH_DISTINCT)
             distinct_add(&s.distinct, arena, (uint64_t)dice_roll(d, INT64_MAX) << 1);
         else
-            histogram_add(&s.histogram, arena, slot, 1);
+            histogram_add(&s.histogram, arena,
+                          histogram_slot_of_nth(slot * (1 << (unit - HISTOGRAM_SCHEMA)), unit), 1);
     }
     for (; odd > 0 && kind == SKETCH_HISTOGRAM; odd--)
         histogram_add(&s.histogram, arena,
-                      (int32_t)dice_roll(d, 2 * HISTOGRAM_SLOTS - 1) - HISTOGRAM_SLOTS + 1,
+                      histogram_slot_of_nth((int32_t)dice_roll(d, 2 * HISTOGRAM_NTHS(unit) - 1) -
+                                                HISTOGRAM_NTHS(unit) + 1,
+                                            unit),
                       (int64_t)(any_number(d) >> 1 | 1));
     for (; odd > 0 && kind == SKETCH_DISTINCT; odd--) /* its rank is any */
         distinct_add(&s.distinct, arena, (uint64_t)dice_roll(d, INT64_MAX) << dice_roll(d, 64));
@@ -156,13 +165,15 @@ static void test_joined_bytes_are_those_of_the_union(void **state)
         struct arena arena;
         struct text packed = {0};
         arena_init(&arena, 1 << 16);
-        union sketch a = add_events(&d, kind, 1 + (size_t)dice_roll(&d, most), dice_roll(&d, 4) - 2, &arena);
-        union sketch b = add_events(&d, kind, (size_t)dice_roll(&d, most), dice_roll(&d, 4) - 2, &arena);
+        union sketch a =
+            add_events(&d, kind, any_unit(&d), 1 + (size_t)dice_roll(&d, most), dice_roll(&d, 4) - 2, &arena);
+        union sketch b =
+            add_events(&d, kind, any_unit(&d), (size_t)dice_roll(&d, most), dice_roll(&d, 4) - 2, &arena);
         if (dice_roll(&d, 4) == 0)
-            sketch_unite(kind, &b, &arena, &a, 1);
+            sketch_unite(kind, &b, &arena, &a, HISTOGRAM_SCHEMA_MAX);
         sketch_pack(kind, &a, &packed);
         struct slice old = tighten(kind, &a, text_slice(&packed));
-        sketch_unite(kind, &a, &arena, &b, 1);
+        sketch_unite(kind, &a, &arena, &b, HISTOGRAM_SCHEMA_MAX);
         text_clear(&packed);
         sketch_pack(kind, &a, &packed);
         struct slice both = tighten(kind, &a, text_slice(&packed));
@@ -192,8 +203,8 @@ static void test_sketches_come_back(void **state)
                 struct arena arena;
                 struct text packed = {0};
                 arena_init(&arena, 1 << 16);
-                const union sketch s =
-                    add_events(&d, (enum sketch_kind)kind, counts[i], dice_roll(&d, 5) - 2, &arena);
+                const union sketch s = add_events(&d, (enum sketch_kind)kind, any_unit(&d), counts[i],
+                                                  dice_roll(&d, 5) - 2, &arena);
                 sketch_pack((enum sketch_kind)kind, &s, &packed);
                 struct slice tight = tighten((enum sketch_kind)kind, &s, text_slice(&packed));
                 others += tight.len > packed.len;
@@ -227,7 +238,8 @@ static void test_they_are_shorter(void **state)
             struct arena arena;
             struct text packed = {0};
             arena_init(&arena, 1 << 16);
-            const union sketch s = add_events(&d, cases[c].kind, cases[c].events, 0, &arena);
+            const union sketch s =
+                add_events(&d, cases[c].kind, HISTOGRAM_SCHEMA, cases[c].events, 0, &arena);
             sketch_pack(cases[c].kind, &s, &packed);
             struct slice bytes = tighten(cases[c].kind, &s, text_slice(&packed));
             loose += packed.len;
@@ -251,8 +263,8 @@ static void test_damaged_bytes_stay_within(void **state)
         struct arena arena;
         struct text packed = {0};
         arena_init(&arena, 1 << 16);
-        const union sketch s =
-            add_events(&d, kind, round % 100 == 0 ? 1000 : 1 + (size_t)dice_roll(&d, 40), 1, &arena);
+        const union sketch s = add_events(&d, kind, any_unit(&d),
+                                          round % 100 == 0 ? 1000 : 1 + (size_t)dice_roll(&d, 40), 1, &arena);
         sketch_pack(kind, &s, &packed);
         struct slice tight = tighten(kind, &s, text_slice(&packed));
         char *bytes = malloc(tight.len > 0 ? tight.len : 1);

@@ -104,8 +104,10 @@ static void add_value(const struct schema *s, bson_t *to, const char *name, cons
         add_type(&members, "v", number);
     } else if (m->kind == MEASURE_HISTOGRAM) {
         add_type(&members, MONGO_ZERO, "long");
-        add_numbers(s, &members, MONGO_BUCKETS, "long");
-        add_numbers(s, &members, MONGO_NEGATIVE, "long");
+        char fine[MONGO_FINE_BYTES];
+        const int schema = m->layouts[s->c->kind->finest]->schema;
+        add_numbers(s, &members, mongo_buckets_name(MONGO_BUCKETS, schema, fine), "long");
+        add_numbers(s, &members, mongo_buckets_name(MONGO_NEGATIVE, schema, fine), "long");
     } else if (m->kind == MEASURE_DISTINCT) {
         add_numbers(s, &members, MONGO_ENTRIES, "int");
         add_numbers(s, &members, MONGO_REGISTERS, "int");

@@ -8,17 +8,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A member that is a document of numbers. Its keys are numbers to this base; `take` takes one of them, or
+ * returns false: there is no such key, or no such number. */
+struct members {
+    const char *name;
+    enum measure_kind kind;
+    int base;
+    bool (*take)(union sketch *to, struct arena *arena, const struct members *of, int64_t key,
+                 int64_t number);
+    int schema; /* of buckets */
+};
+
 /* ---- histograms */
+
+const char *mongo_buckets_name(const char *member, int schema, char buf[MONGO_FINE_BYTES])
+{
+    if (schema <= HISTOGRAM_SCHEMA)
+        return member;
+    snprintf(buf, MONGO_FINE_BYTES, "%s_%d", member, schema);
+    return buf;
+}
 
 /* The bucket of zero is a number itself. */
 static void add_bucket(bson_t *inc, const char *path, const struct histogram_bucket *b, bool takes)
 {
-    char name[256];
+    char name[256], fine[MONGO_FINE_BYTES];
+    const int unit = histogram_unit(b->slot);
     if (b->slot == 0)
         snprintf(name, sizeof name, "%s." MONGO_ZERO, path);
     else
-        snprintf(name, sizeof name, "%s.%s.%" PRId32, path, b->slot > 0 ? MONGO_BUCKETS : MONGO_NEGATIVE,
-                 (b->slot < 0 ? -b->slot : b->slot) - HISTOGRAM_SLOT_OF_ONE);
+        snprintf(name, sizeof name, "%s.%s.%" PRId32, path,
+                 mongo_buckets_name(b->slot > 0 ? MONGO_BUCKETS : MONGO_NEGATIVE, unit, fine),
+                 histogram_index(b->slot, unit));
     bson_append_int64(inc, name, -1, takes ? -b->count : b->count);
 }
 
@@ -31,29 +52,32 @@ void mongo_add_histogram(bson_t *inc, const char *path, const struct histogram *
 }
 
 /* Adds the count of a slot. */
-static bool take_count(struct histogram *h, struct arena *arena, int64_t slot, int64_t n)
+static bool take_count(struct histogram *h, struct arena *arena, int32_t slot, int64_t n)
 {
-    if (slot <= -HISTOGRAM_SLOTS || slot >= HISTOGRAM_SLOTS || n < 0)
-        return false;
     if (n > 0)
-        histogram_add(h, arena, (int32_t)slot, n);
-    return true;
+        histogram_add(h, arena, slot, n);
+    return n >= 0;
 }
 
 /* The slot of a key among positive numbers; 0: there is none. */
-static int64_t slot_of(int64_t key)
+static int32_t slot_of(int64_t key, int schema)
 {
-    return key > -HISTOGRAM_SLOT_OF_ONE && key < HISTOGRAM_SLOTS ? key + HISTOGRAM_SLOT_OF_ONE : 0;
+    const int64_t nth = key + histogram_nth_of_one(schema);
+    return nth > 0 && nth < HISTOGRAM_NTHS(schema) ? histogram_slot_of_nth((int32_t)nth, schema) : 0;
 }
 
-static bool take_positive(union sketch *to, struct arena *arena, int64_t key, int64_t n)
+static bool take_positive(union sketch *to, struct arena *arena, const struct members *of, int64_t key,
+                          int64_t n)
 {
-    return slot_of(key) != 0 && take_count(&to->histogram, arena, slot_of(key), n);
+    const int32_t slot = slot_of(key, of->schema);
+    return slot != 0 && take_count(&to->histogram, arena, slot, n);
 }
 
-static bool take_negative(union sketch *to, struct arena *arena, int64_t key, int64_t n)
+static bool take_negative(union sketch *to, struct arena *arena, const struct members *of, int64_t key,
+                          int64_t n)
 {
-    return slot_of(key) != 0 && take_count(&to->histogram, arena, -slot_of(key), n);
+    const int32_t slot = slot_of(key, of->schema);
+    return slot != 0 && take_count(&to->histogram, arena, -slot, n);
 }
 
 /* ---- distinct counts */
@@ -80,8 +104,10 @@ void mongo_add_distinct(bson_t *max, const char *path, const struct distinct *d,
     }
 }
 
-static bool take_entry(union sketch *to, struct arena *arena, int64_t bits, int64_t rank)
+static bool take_entry(union sketch *to, struct arena *arena, const struct members *of, int64_t bits,
+                       int64_t rank)
 {
+    (void)of;
     if (bits < 0 || bits >> DISTINCT_ENTRY_BITS != 0 || rank < 0 || rank > 63 ||
         !distinct_entry_is_valid((uint64_t)(bits << 6 | rank)))
         return false;
@@ -89,8 +115,10 @@ static bool take_entry(union sketch *to, struct arena *arena, int64_t bits, int6
     return true;
 }
 
-static bool take_register(union sketch *to, struct arena *arena, int64_t number, int64_t rank)
+static bool take_register(union sketch *to, struct arena *arena, const struct members *of, int64_t number,
+                          int64_t rank)
 {
+    (void)of;
     return distinct_add_register(&to->distinct, arena, number, rank);
 }
 
@@ -181,17 +209,18 @@ static bool read_events(const struct measure *m, const bson_iter_t *value, struc
 
 /* ---- any */
 
-/* A member that is a document of numbers. Its keys are numbers to this base; `take` takes one of them, or
- * returns false: there is no such key, or no such number. */
-static const struct members {
-    const char *name;
-    enum measure_kind kind;
-    int base;
-    bool (*take)(union sketch *to, struct arena *arena, int64_t key, int64_t number);
-} all_members[] = {{MONGO_BUCKETS, MEASURE_HISTOGRAM, 10, take_positive},
-                   {MONGO_NEGATIVE, MEASURE_HISTOGRAM, 10, take_negative},
-                   {MONGO_ENTRIES, MEASURE_DISTINCT, 16, take_entry},
-                   {MONGO_REGISTERS, MEASURE_DISTINCT, 10, take_register}};
+static const struct members all_members[] = {{MONGO_BUCKETS, MEASURE_HISTOGRAM, 10, take_positive, 4},
+                                             {MONGO_BUCKETS "_5", MEASURE_HISTOGRAM, 10, take_positive, 5},
+                                             {MONGO_BUCKETS "_6", MEASURE_HISTOGRAM, 10, take_positive, 6},
+                                             {MONGO_BUCKETS "_7", MEASURE_HISTOGRAM, 10, take_positive, 7},
+                                             {MONGO_BUCKETS "_8", MEASURE_HISTOGRAM, 10, take_positive, 8},
+                                             {MONGO_NEGATIVE, MEASURE_HISTOGRAM, 10, take_negative, 4},
+                                             {MONGO_NEGATIVE "_5", MEASURE_HISTOGRAM, 10, take_negative, 5},
+                                             {MONGO_NEGATIVE "_6", MEASURE_HISTOGRAM, 10, take_negative, 6},
+                                             {MONGO_NEGATIVE "_7", MEASURE_HISTOGRAM, 10, take_negative, 7},
+                                             {MONGO_NEGATIVE "_8", MEASURE_HISTOGRAM, 10, take_negative, 8},
+                                             {MONGO_ENTRIES, MEASURE_DISTINCT, 16, take_entry, 0},
+                                             {MONGO_REGISTERS, MEASURE_DISTINCT, 10, take_register, 0}};
 
 static bool read_members(const struct members *of, const bson_iter_t *value, union sketch *to,
                          struct arena *arena)
@@ -204,7 +233,7 @@ static bool read_members(const struct members *of, const bson_iter_t *value, uni
         const char *name = bson_iter_key(&at);
         const int64_t key = strtoll(name, &end, of->base);
         if (end == name || *end != '\0' || !BSON_ITER_HOLDS_NUMBER(&at) ||
-            !of->take(to, arena, key, bson_iter_as_int64(&at)))
+            !of->take(to, arena, of, key, bson_iter_as_int64(&at)))
             return false;
     }
     return true;

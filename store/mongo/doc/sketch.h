@@ -5,9 +5,10 @@
  *   newest      events: [ { time, at, host, … }, … ]                              by $push, sorted and cut
  *   distinct    entries: { "03ab5f1": 2, … } or registers: { "0": 3, "4095": 1 }    each by $max
  *
- * Buckets  : a key is an index of Prometheus' native histograms: slot - HISTOGRAM_SLOT_OF_ONE. A negative
- *            number has the key of its opposite, in `negative`. A count of 0 is left by lines that were taken
- *            out. The writer gives each document the buckets of its resolution (measure.h).
+ * Buckets  : a key is an index of Prometheus' native histograms with schema 4, histogram_index(). A negative
+ *            number has the key of its opposite, in `negative`. Buckets of a schema above 4 are in members of
+ *            that name: buckets_8 and negative_8, by indexes of schema 8. A count of 0 is left by lines that
+ *            were taken out. The writer gives each document the buckets of its resolution (measure.h).
  * Entries  : as aggregate/distinct.h says: key and value of an entry are its 26 bits, in hex, and its rank. A
  *            document with entries of many texts, or with both members, is as good as one with registers.
  */
@@ -17,9 +18,12 @@
 
 #include <bson/bson.h>
 
-#define MONGO_ZERO      "zero"
-#define MONGO_BUCKETS   "buckets"
-#define MONGO_NEGATIVE  "negative"
+#define MONGO_ZERO       "zero"
+#define MONGO_BUCKETS    "buckets"
+#define MONGO_NEGATIVE   "negative"
+#define MONGO_FINE_BYTES 16
+/* The name of one of these two members, of a schema; of up to 4: itself. */
+const char *mongo_buckets_name(const char *member, int schema, char buf[MONGO_FINE_BYTES]);
 #define MONGO_ENTRIES   "entries"
 #define MONGO_REGISTERS "registers"
 #define MONGO_EVENTS    "events"

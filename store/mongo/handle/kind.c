@@ -21,18 +21,16 @@ static const struct layout {
 };
 
 /* Layouts but `minute` have no documents with seconds, which come first. */
-static const struct mongo_kind sketch_kinds[][MONGO_SKETCH_KINDS_MAX] = {
-    [SKETCH_HISTOGRAM] = {{SPAN_MINUTE, SPAN_SECOND, true},
-                          {SPAN_HOUR, SPAN_MINUTE, true},
-                          {SPAN_DAY, SPAN_HOUR, true},
-                          {SPAN_MONTH, SPAN_DAY, true},
-                          {SPAN_YEAR, SPAN_MONTH, true}},
-    [SKETCH_DISTINCT] = {{SPAN_SECOND, SPAN_SECOND, true},
-                         {SPAN_MINUTE, SPAN_MINUTE, true},
-                         {SPAN_HOUR, SPAN_HOUR, true},
-                         {SPAN_DAY, SPAN_DAY, true},
-                         {SPAN_MONTH, SPAN_MONTH, true}},
-};
+static const struct mongo_kind next_kinds[MONGO_SKETCH_KINDS_MAX] = {{SPAN_MINUTE, SPAN_SECOND, true},
+                                                                     {SPAN_HOUR, SPAN_MINUTE, true},
+                                                                     {SPAN_DAY, SPAN_HOUR, true},
+                                                                     {SPAN_MONTH, SPAN_DAY, true},
+                                                                     {SPAN_YEAR, SPAN_MONTH, true}};
+static const struct mongo_kind own_kinds[MONGO_SKETCH_KINDS_MAX] = {{SPAN_SECOND, SPAN_SECOND, true},
+                                                                    {SPAN_MINUTE, SPAN_MINUTE, true},
+                                                                    {SPAN_HOUR, SPAN_HOUR, true},
+                                                                    {SPAN_DAY, SPAN_DAY, true},
+                                                                    {SPAN_MONTH, SPAN_MONTH, true}};
 
 static const struct mongo_kind newest_kind = {SPAN_DAY, SPAN_DAY, true};
 
@@ -81,12 +79,13 @@ const struct mongo_kind *mongo_kind_for(const struct report *r, enum span resolu
 
 const struct mongo_kind *mongo_sketch_kinds(const struct report *r, size_t sketch, size_t *count)
 {
-    const enum sketch_kind kind = measure_sketch_kind(report_sketched(r, sketch));
-    if (kind == SKETCH_RECENT) {
+    const struct measure *m = report_sketched(r, sketch);
+    if (m->kind == MEASURE_NEWEST) {
         *count = 1;
         return &newest_kind;
     }
-    const struct mongo_kind *all = sketch_kinds[kind];
+    const bool is_small = m->kind == MEASURE_HISTOGRAM && m->layout->schema <= HISTOGRAM_SCHEMA;
+    const struct mongo_kind *all = is_small ? next_kinds : own_kinds;
     const size_t first = report_cell(r) == SPAN_SECOND ? 0 : 1;
     *count = MONGO_SKETCH_KINDS_MAX - first;
     return all + first;

@@ -16,14 +16,15 @@
  *   histogram:      R.latency.hour   { minute.M }, R.latency.day { hourly.H }, R.latency.month { daily.D },
  *                   R.latency.year   { total.M }; layout minute: R.latency.minute { second.S }, too
  *                   R.latency.week   { weekly, daily.D }; rolled up, optional
+ *   of schema 5 to 8, and
  *   distinct:       R.visitors.minute { minute }, R.visitors.hour { hourly }, R.visitors.day { daily },
  *                   R.visitors.month { total }; layout minute: R.visitors.second { second }, too
  *                   R.visitors.week  { weekly }; rolled up, optional
  *   newest events:  R.newest.day { daily: { events: [ … ] } }
  *
- * A histogram takes some 3 KiB, a distinct count at most 40 KiB and what writers add before they condense it,
- * some 3 KiB as a rule (mongo/writer/crowd.h): so no document of a busy series reaches 256 KiB
- * (docs/SIZING.md).
+ * Sizes: a histogram takes some 3 KiB, a distinct count at most 40 KiB and what writers add before they
+ *        condense it, some 3 KiB as a rule (mongo/writer/crowd.h). So documents of a busy series stay below
+ *        256 KiB. The bounds below hold for any numbers (docs/SIZING.md).
  *
  * Names: counts of a resolution have the same name in every document: second, minute, hourly, daily, total.
  *        In the document of that resolution they are one value. A longer document has one value per bucket,
@@ -38,6 +39,11 @@
 #include "base/civil.h"
 
 #include <stddef.h>
+
+/* The largest documents of sketches, in bytes: of a histogram with schema 4 or a lower one, whose minutes all
+ * have numbers of every size, on both sides of zero; and of any other sketch. */
+#define MONGO_HISTOGRAM_BYTES_MAX ((size_t)1536 << 10)
+#define MONGO_SKETCH_BYTES_MAX    ((size_t)384 << 10)
 
 struct mongo_kind {
     enum span span;   /* length of a document's period; it names the collection */

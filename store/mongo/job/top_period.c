@@ -133,7 +133,7 @@ void top_period_add_sketch(struct top_period *p, size_t sketch, const struct sli
     sum->is_damaged = sum->is_damaged || !mongo_merge_sketch(m, value, &s, sketch_work_ready(work));
     if (sum->is_damaged)
         return;
-    sketch_unite(measure_sketch_kind(m), &sum->sketch, &p->memory, &s, 1);
+    sketch_unite(measure_sketch_kind(m), &sum->sketch, &p->memory, &s, HISTOGRAM_SCHEMA_MAX);
     measure_merge(m, sum->columns, &values[m->column]);
     rank_series(p, measure, key, &values[m->column], &s);
 }
