@@ -9,11 +9,12 @@
 #include <wchar.h>
 #include <wctype.h>
 
-#define FIGURE_BYTES 40
-#define BAR_COLUMNS  10
-#define CHART_ROWS   5
-#define LEVELS       8 /* levels of a block character */
-#define NOTES_MAX    2 /* of an answer: estimates, and what a report did not count */
+#define FIGURE_BYTES   40
+#define BAR_COLUMNS    10
+#define MEDIAN_COLUMNS 12
+#define CHART_ROWS     5
+#define LEVELS         8 /* levels of a block character */
+#define NOTES_MAX      2 /* of an answer: estimates, and what a report did not count */
 
 enum style { PLAIN, BOLD, FAINT, BAD, GOOD, STYLE_COUNT };
 
@@ -209,6 +210,7 @@ static void draw_chart(struct frame *f, const struct live *l, const struct live_
 
 struct entry {
     double value, share, before; /* NAN: absent */
+    double median;               /* beside another quantile of a histogram */
     bson_iter_t names;           /* values of its dimensions */
 };
 
@@ -228,6 +230,7 @@ static bool next_entry(bson_iter_t *list, struct entry *en)
     en->value = member(list, "value");
     en->share = member(list, "share");
     en->before = member(list, "before");
+    en->median = member(list, "p50");
     return bson_iter_recurse(list, &it) && bson_iter_find_descendant(&it, "series", &names) &&
            BSON_ITER_HOLDS_DOCUMENT(&names) && bson_iter_recurse(&names, &en->names);
 }
@@ -271,13 +274,20 @@ static const char *trend(const struct entry *en, bool known, char buf[FIGURE_BYT
     return buf;
 }
 
-static void draw_entry(struct frame *f, struct entry *en, double most, bool known)
+/* A quantile has no share of a whole: a histogram's column is that of the median. */
+static bool has_median(const struct live *l)
 {
-    char value[FIGURE_BYTES], change[FIGURE_BYTES], share[FIGURE_BYTES] = "-";
+    return l->chart_count == LIVE_CHARTS;
+}
+
+static void draw_entry(struct frame *f, const struct live *l, struct entry *en, double most, bool known)
+{
+    char value[FIGURE_BYTES], change[FIGURE_BYTES], share[FIGURE_BYTES] = "-", median[FIGURE_BYTES];
     int eighths = most > 0 && en->value > 0 ? (int)(en->value / most * BAR_COLUMNS * LEVELS) : 0;
     if (!isnan(en->share))
         snprintf(share, sizeof share, "%.2f %%", 100 * en->share);
-    put_format(f, PLAIN, "%14s %8s %7s  ", figure(en->value, value), share, trend(en, known, change));
+    put_format(f, PLAIN, "%14s %*s %7s  ", figure(en->value, value), has_median(l) ? MEDIAN_COLUMNS : 8,
+               has_median(l) ? figure(en->median, median) : share, trend(en, known, change));
     for (int i = 0; i < BAR_COLUMNS; i++, eighths -= LEVELS)
         put(f, PLAIN, bars_full[f->is_utf8][eighths < 0 ? 0 : eighths > LEVELS ? LEVELS : eighths]);
     while (bson_iter_next(&en->names)) {
@@ -296,11 +306,12 @@ static void draw_top(struct frame *f, const struct live *l)
     bool known = live_number(l->top, "before.total", 0) > 0;
     if (!live_list(l->top, "series", &list))
         return;
-    put_format(f, BOLD, "%14s %8s %7s", l->charts[0].measure, "share", "trend");
+    put_format(f, BOLD, "%14s %*s %7s", l->charts[0].measure, has_median(l) ? MEDIAN_COLUMNS : 8,
+               has_median(l) ? "p50" : "share", "trend");
     end_line(f);
     while (has_room(f) && next_entry(&list, &en)) {
         most = most > 0 ? most : en.value;
-        draw_entry(f, &en, most, known);
+        draw_entry(f, l, &en, most, known);
     }
 }
 

@@ -154,8 +154,9 @@ class TopTest(DaemonCase):
             heads = [line for line in out if "by minute, last hour" in line]
             self.assertRegex(heads[0], r"^p99.size. of sizes by minute, last hour   4977.7, most in a minute ")
             self.assertRegex(heads[1], r"^p50.size. of sizes by minute, last hour   10, most in a minute ")
-            self.assertRegex(out[-3], r"^ +p99.size. +share +trend$")
-            self.assertRegex(out[-1], r"^ +10 +- .* /b$")
+            self.assertRegex(out[-3], r"^ +p99.size. +p50 +trend$")
+            self.assertRegex(out[-2], r"^ +4977.7 +10 +- .* /a$")
+            self.assertRegex(out[-1], r"^ +10 +10 +- .* /b$")
 
     def test_visitors(self):
         self.feed(lines(30, "/a") + lines(5, "/a").replace(b"192.0.2.1 ", b"192.0.2.7 ") + lines(5, "/b", 404))
