@@ -66,6 +66,7 @@ struct query {
     struct step step;
     enum weekday week_start; /* first day of a week, for a step of weeks */
     uint64_t top;            /* number of series to rank; 0: no ranking */
+    bool with_median;        /* a ranking by another quantile has p50, too; no cached ranking has both */
     uint64_t newest;         /* number of events to show (recent.h); 0: counts are asked for */
     enum query_format format;
     bool bars;                   /* whether a table draws the values, too */

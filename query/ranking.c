@@ -26,13 +26,17 @@ struct ranking {
 
 bool ranking_set(struct query *q, struct slice name, struct slice value, struct err *e)
 {
-    static const char *const names[] = {"report", "measure", "filter", "where",  "from",
-                                        "to",     "tz",      "limit",  "format", NULL};
-    static const char *const formats[] = {"json", "csv", "csv-raw", NULL};
+    static const char *const names[] = {"report", "measure", "filter", "where",  "from", "to",
+                                        "tz",     "limit",   "format", "median", NULL};
+    static const char *const formats[] = {"json", "csv", "csv-raw", NULL}, *const yes[] = {"true", NULL};
     if (slice_find(name, names) < 0)
         return unknown_name(e, "parameter", name, names);
     if (slice_is(name, "format") && slice_find(value, formats) < 0)
         return unknown_name(e, "format", value, formats);
+    if (slice_is(name, "median")) {
+        q->with_median = true;
+        return slice_find(value, yes) >= 0 || unknown_name(e, "median", value, yes);
+    }
     return slice_is(name, "limit") ? query_set_limit(q, value, e) : query_set(q, name, value, e);
 }
 
@@ -149,7 +153,7 @@ static bool rank(struct ranking *r, struct err *e)
     struct query_stats stats = {0};
     bool is_cached = false;
     r->has_before = r->has_before && make_before(r);
-    if (!before_is_wider(r) &&
+    if (!b->query->with_median && !before_is_wider(r) &&
         !cached_ranking_series(b, &r->match.set, b->query->top, &r->now, &r->total, &stats, &is_cached, e))
         return false;
     if (is_cached) {
@@ -220,14 +224,13 @@ static void write_error(const struct ranking *r, size_t row, const char *lead, s
     write_value(is_there, value, "", out);
 }
 
-/* Write the median of a row that is ranked by another quantile: both are of one sketch. Cached rankings have
- * no sketches. */
+/* Write the median of a row that is ranked by another quantile: both are of one sketch. */
 static void write_median(const struct ranking *r, size_t row, struct text *out)
 {
     const struct answer *a = &r->bound.answer;
     struct figure median = a->figures[0];
     int128 value = 0;
-    if (median.kind != FIGURE_QUANTILE || a->told != NULL)
+    if (!r->bound.query->with_median || median.kind != FIGURE_QUANTILE)
         return;
     median.at = EVENT_SCALE / 2;
     const bool is_there =

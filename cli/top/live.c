@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PARAMETERS_MAX 4
+#define PARAMETERS_MAX 5
 #define SINCE          "-59m" /* the current minute is the sixtieth */
 
 static struct parameter say(const char *name, const char *value)
@@ -201,8 +201,9 @@ static bool rank(struct live *l, const char *report, const char *measure, bson_t
     char limit[8];
     snprintf(limit, sizeof limit, "%d", LIVE_TOP);
     struct parameter p[PARAMETERS_MAX] = {say("report", report), say("from", SINCE), say("limit", limit),
-                                          say("measure", measure)};
-    return get(l, "/api/v1/top", p, PARAMETERS_MAX, answer, e);
+                                          say("measure", measure), say("median", "true")};
+    const bool with_median = l->chart_count == LIVE_CHARTS && *measure != '\0';
+    return get(l, "/api/v1/top", p, with_median ? PARAMETERS_MAX : PARAMETERS_MAX - 1, answer, e);
 }
 
 static bool ask_chart(struct live *l, struct live_chart *chart, struct err *e)

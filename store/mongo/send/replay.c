@@ -84,7 +84,7 @@ bool mongo_replay(struct mongo_store *m, const char *slot, int64_t after, int64_
     struct mongo_logs chain = {.count = 0};
     int64_t rolled, inc = strcmp(slot, m->writer.slot) == 0 ? m->writer.inc : -1;
     bool good = list_chain(m, slot, after, to, &inc, &chain, e);
-    /* Who drops a report replays first: a log that it has replayed would make the report's documents again. */
+    /* Who drops a report replays first: a log that has been replayed would make its documents again. */
     for (size_t i = chain.count; good && i > 0; i--)
         good = mongo_renew_lease(m, e) && read_rolled(m, slot, &inc, &rolled, e) &&
                (chain.list[i - 1].seq <= rolled || replay_one(m, &chain.list[i - 1], &inc, e));
