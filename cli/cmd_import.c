@@ -39,6 +39,7 @@ static const char usage[] =
     "      --rejects FILE append lines that cannot be parsed: offset, reason, column, line, by tabs\n"
     "      --last-line    count the last line of a plain file even if it has no line feed and may be "
     "unfinished\n"
+    "                     (without it: only if it is a whole line of combined)\n"
     "      --source-id ID name the source by hand, not by its content (one FILE)\n"
     "      --force        count a file even if none of its first 1,000 lines can be parsed\n"
     "  -q, --quiet        print only errors: no progress, no books\n"
