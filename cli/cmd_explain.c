@@ -129,7 +129,7 @@ static int explain_all(const struct arguments *args, const struct config *c)
         return options_complain("explain", &ls.e);
     }
     if (args->file != NULL)
-        setup_constants(c, args->file, NULL, &constants);
+        setup_constants(c, NULL, args->file, &constants);
     explain_init(&ls.explain, c,
                  args->decode.text != NULL ? &args->decode.steps
                  : source != NULL          ? &source->decode

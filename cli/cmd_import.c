@@ -39,6 +39,7 @@ static const char usage[] =
     "      --rejects FILE append lines that cannot be parsed: offset, reason, column, line, by tabs\n"
     "      --last-line    count the last line of a plain file even if it has no line feed and may be "
     "unfinished\n"
+    "                     (without it: only if it is a whole line of combined)\n"
     "      --source-id ID name the source by hand, not by its content (one FILE)\n"
     "      --force        count a file even if none of its first 1,000 lines can be parsed\n"
     "  -q, --quiet        print only errors: no progress, no books\n"
@@ -251,16 +252,41 @@ static bool report_books(const struct import *im, const struct range *r, const s
     return true;
 }
 
+/* A file, and how its lines are read. */
+struct chosen {
+    const struct import *im;
+    const char *path;
+    const struct decode *decode;
+};
+
+static bool choose_decode(void *context, const char *label, struct source_options *options, struct err *e)
+{
+    struct chosen *ch = context;
+    const struct import *im = ch->im;
+    const struct config_source *guess = NULL;
+    ch->decode = im->decode.text != NULL ? &im->decode.steps : setup_decode(im->config, label, ch->path);
+    options->heeds_directives = decode_heeds_directives(ch->decode);
+    options->last_line = source_last_line(ch->decode, im->last_line);
+    options->keeps_label = setup_keeps_label(im->config, label, ch->path);
+    if (im->decode.text == NULL && !setup_guess(im->config, label, ch->path, &guess, e))
+        return false;
+    if (guess != NULL && !im->quiet)
+        fprintf(stderr,
+                "tallyd import: %s matches the path of no source: it is counted as a file of the source %s "
+                "(--decode says otherwise)\n",
+                ch->path, guess->name);
+    return true;
+}
+
 static bool import_file(struct import *im, const char *path, struct err *e)
 {
     struct source src;
     struct constants constants;
-    const struct decode *decode =
-        im->decode.text != NULL ? &im->decode.steps : setup_decode(im->config, path, NULL);
+    struct chosen chosen = {.im = im, .path = path};
     char shown[SHOW_BYTES];
     struct source_options options = {.line_max = (size_t)im->config->limits.line_max,
-                                     .heeds_directives = decode_heeds_directives(decode),
-                                     .last_line = source_last_line(decode, im->last_line),
+                                     .choose = choose_decode,
+                                     .context = &chosen,
                                      .source_id = im->source_id,
                                      .stop = im->stop,
                                      .later_positions = im->dry_run ? im->store : NULL};
@@ -273,15 +299,18 @@ static bool import_file(struct import *im, const char *path, struct err *e)
         source_close(&src);
         return true;
     }
+    const struct decode *decode = chosen.decode;
     if (!judge(im, &src, decode, e)) {
         source_close(&src);
         return false;
     }
     look_at_first(&src, decode);
-    setup_constants(im->config, path, NULL, &constants);
+    const char *label = src.label[0] != '\0' ? src.label : NULL;
+    setup_constants(im->config, label, path, &constants);
     if (!im->quiet)
         look_for_lacks(im, &src, decode, &constants);
-    pipeline_set_decode(im->pipeline, decode, &constants, im->dry_run ? NULL : setup_raw(im->config, path));
+    pipeline_set_decode(im->pipeline, decode, &constants,
+                        im->dry_run ? NULL : setup_raw(im->config, label, path));
     progress_bar_init(&im->bar, path, input_raw_size(src.in), &clock_system, im->quiet);
     bool good = pipeline_run(im->pipeline, src.reader, &src.range, e);
     progress_bar_clear(&im->bar);

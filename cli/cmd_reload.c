@@ -16,6 +16,8 @@ static const char usage[] = "usage: tallyd reload\n"
                             "\n"
                             "  -h, --help          this text\n"
                             "\n"
+                            "Without systemd: kill -HUP PID. The log says what came of it.\n"
+                            "\n"
                             "  systemctl reload tallyd\n"
                             "  RUNTIME_DIRECTORY=/run/tallyd tallyd reload\n";
 

@@ -92,9 +92,9 @@ static bool find_file(struct verify *v, struct seen *k, const struct request *rq
             continue;
         const struct position *p = &k->positions[i];
         const struct decode *decode =
-            rq->decode.text != NULL ? &rq->decode.steps : setup_decode(v->config, path, p->range.label);
+            rq->decode.text != NULL ? &rq->decode.steps : setup_decode(v->config, p->range.label, path);
         struct constants constants;
-        setup_constants(v->config, path, p->range.label, &constants);
+        setup_constants(v->config, p->range.label, path, &constants);
         bool has_more = false, good = k->sources[i].is != SOURCE_NOT_GIVEN ||
                                       verify_file(v, path, decode, &constants, p, &has_more, e);
         constants_fini(&constants);

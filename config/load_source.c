@@ -3,8 +3,11 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "config/expand.h"
+#include "config/source_path.h"
+#include "ingest/file/family.h"
 #include "ingest/kafka/conf.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -284,11 +287,46 @@ static bool has_brokers(struct load *ld)
            document_find(ld->d, kafka.value, "", "brokers", &brokers);
 }
 
+/* The path with its folder's links resolved: the file need not be there yet. */
+static char *real_folder_path(const char *path)
+{
+    char real[PATH_MAX], *folders[FAMILY_FOLDERS];
+    const char *slash = strrchr(path, '/');
+    struct text whole = {0};
+    family_folders(path, NULL, folders);
+    text_printf(&whole, "%s/%s", realpath(folders[0], real) != NULL ? real : folders[0],
+                slash != NULL ? slash + 1 : path);
+    free(folders[0]);
+    return whole.ptr;
+}
+
+/* A source that reads its own rejects would write more of them for ever. */
+static void check_rejects_file(struct load *ld, const struct pair *pr)
+{
+    const struct config *c = ld->c;
+    char *real = real_folder_path(c->rejects.file);
+    for (size_t i = 0; i < c->source_count; i++) {
+        if (source_path_match(&c->sources[i], c->rejects.file, NULL) ||
+            source_path_match(&c->sources[i], real, NULL))
+            document_problem(
+                ld->d, pr->key->start_mark, pr->path,
+                "found a file that the path of source %s matches, expected another: rejects would "
+                "be read again",
+                c->sources[i].name);
+    }
+    free(real);
+}
+
 static void check_rejects(struct load *ld)
 {
     const struct config *c = ld->c;
     struct pair pr;
-    if (c->rejects.topic == NULL || !document_find(ld->d, document_root(ld->d), "", "rejects", &pr))
+    if ((c->rejects.topic == NULL && c->rejects.file == NULL) ||
+        !document_find(ld->d, document_root(ld->d), "", "rejects", &pr))
+        return;
+    if (c->rejects.file != NULL)
+        check_rejects_file(ld, &pr);
+    if (c->rejects.topic == NULL)
         return;
     if (c->rejects.file != NULL)
         document_problem(ld->d, pr.key->start_mark, pr.path,

@@ -123,8 +123,8 @@ bool backfill_file(struct backfill *b, const char *path, int fd, struct backfill
         return true;
     const struct decode *decode;
     const char *label = b->plan->positions[done->position].range.label;
-    setup_constants(b->config, path, label, &constants);
-    decode = b->decode != NULL ? b->decode : setup_decode(b->config, path, label);
+    setup_constants(b->config, label, path, &constants);
+    decode = b->decode != NULL ? b->decode : setup_decode(b->config, label, path);
     pipeline_set_decode(b->pipeline, decode, &constants, NULL);
     bool good = count_file(b, path, fd, decode, done, e);
     constants_fini(&constants);

@@ -1,5 +1,6 @@
 #include "daemon/lacks.h"
 
+#include "base/check.h"
 #include "base/mem.h"
 #include "base/suggest.h"
 #include "base/units.h"
@@ -15,7 +16,16 @@ struct measured {
     char quote[SUGGEST_QUOTE_BYTES]; /* the first text that is no number; "": there is none */
 };
 
+/* The fields whose text may be none (event.h, Unfit), in the events looked at. */
+static const enum field odd_fields[] = {FIELD_STATUS, FIELD_BYTES};
+
+struct odd {
+    size_t events;                   /* in which it is no status, or no size */
+    char quote[SUGGEST_QUOTE_BYTES]; /* the first such text */
+};
+
 struct lack {
+    struct odd odd[COUNT_OF(odd_fields)];
     size_t events; /* that the report counts */
     bool has_path;
     struct measured measures[REPORT_MEASURES_MAX];
@@ -40,6 +50,10 @@ static void look_at_event(struct lack *l, const struct report *r, const struct e
         return;
     l->events++;
     l->has_path |= event_has(ev, FIELD_PATH);
+    for (size_t i = 0; i < COUNT_OF(odd_fields); i++) {
+        if ((ev->unfit >> odd_fields[i] & 1) != 0 && !event_has(ev, odd_fields[i]) && l->odd[i].events++ == 0)
+            suggest_quote(ev->field[odd_fields[i]], l->odd[i].quote);
+    }
     for (size_t i = 0; i < r->measure_count; i++) {
         const struct measure *m = &r->measures[i];
         if (!is_of_number(m) || !event_has(ev, m->field))
@@ -86,6 +100,32 @@ static bool is_first(const struct report *r, size_t measure)
     return i == measure;
 }
 
+static bool uses(const struct report *r, enum field f)
+{
+    bool does = false;
+    for (size_t i = 0; i < r->dimension_count && !does; i++)
+        does = r->dimensions[i].field == f;
+    for (size_t i = 0; i < r->condition_count && !does; i++)
+        does = r->conditions[i].field == f;
+    for (size_t i = 0; i < r->measure_count && !does; i++)
+        does = is_of_number(&r->measures[i]) && r->measures[i].field == f;
+    return does;
+}
+
+static void print_odd(const struct lack *l, const struct report *r, struct text *out)
+{
+    char n[UNITS_NUMBER_BYTES], of[UNITS_NUMBER_BYTES];
+    for (size_t i = 0; i < COUNT_OF(odd_fields); i++) {
+        if (l->odd[i].events > 0 && uses(r, odd_fields[i]))
+            text_printf(
+                out,
+                "%s is no %s in %s of the %s events looked at, as %s: report %s counts these without it\n",
+                field_name(odd_fields[i]), odd_fields[i] == FIELD_STATUS ? "status" : "size",
+                units_number((int64_t)l->odd[i].events, n), units_number((int64_t)l->events, of),
+                l->odd[i].quote, r->name);
+    }
+}
+
 static void print_lack(const struct lack *l, const struct report *r, struct text *out)
 {
     char n[UNITS_NUMBER_BYTES];
@@ -93,6 +133,7 @@ static void print_lack(const struct lack *l, const struct report *r, struct text
     if (l->events > 0 && !l->has_path && counts_by_path(r))
         text_printf(out, "none of the %s events looked at has a path: report %s counts them as path=-\n", n,
                     r->name);
+    print_odd(l, r, out);
     for (size_t i = 0; i < r->measure_count; i++) {
         const struct measured *m = &l->measures[i];
         if (m->quote[0] != '\0' && !m->is_number && is_first(r, i))

@@ -4,7 +4,8 @@
  * Looked at : the lines of the reader's next 64 KiB; of a pipe, what is there already. So nothing is asked of
  *             the events that are counted.
  * Told      : a field that is a text in some event and a number in none, as "12ms"; a path that no event has,
- *             though the report's dimensions have it.
+ *             though the report's dimensions have it; a status or size that is a text of another kind, in how
+ *             many events, if the report uses that field.
  */
 #pragma once
 

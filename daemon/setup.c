@@ -94,58 +94,117 @@ struct kafka_options setup_kafka(const struct config *c)
     };
 }
 
-/* The source to which this file belongs; NULL: none. *k: the fields that its name sets; NULL: not wanted. */
+/* The source to which this file belongs; NULL: none. *k: the fields that the name of its log sets; NULL: not
+ * wanted. */
 static const struct config_source *find_source(const struct config *c, const char *path, struct constants *k)
 {
-    bool is_stdin = strcmp(path, "-") == 0;
+    if (strcmp(path, "-") != 0)
+        return source_path_find(c, path, k);
     for (size_t i = 0; i < c->source_count; i++) {
-        const struct config_source *source = &c->sources[i];
-        if (is_stdin ? source->type == SOURCE_STDIN : source_path_match(source, path, k))
-            return source;
-    }
-    return NULL;
-}
-
-static const struct config_source *first_file_source(const struct config *c)
-{
-    for (size_t i = 0; i < c->source_count; i++) {
-        if (c->sources[i].type == SOURCE_FILE)
+        if (c->sources[i].type == SOURCE_STDIN)
             return &c->sources[i];
     }
     return NULL;
 }
 
-static const struct config_source *choose_source(const struct config *c, const char *path,
-                                                 const char *other_path)
+static const struct config_source *find_by_names(const struct config *c, const char *label, const char *path,
+                                                 struct constants *k)
 {
-    const struct config_source *source = path != NULL ? find_source(c, path, NULL) : NULL;
-    if (source == NULL && other_path != NULL)
-        source = find_source(c, other_path, NULL);
-    return source != NULL ? source : first_file_source(c);
+    const struct config_source *source = label != NULL ? find_source(c, label, k) : NULL;
+    return source == NULL && path != NULL ? find_source(c, path, k) : source;
 }
 
-void setup_constants(const struct config *c, const char *path, const char *other_path, struct constants *k)
+/* The source of files that no pattern matches: the first file source without a path, or else the first. */
+static const struct config_source *other_file_source(const struct config *c)
+{
+    const struct config_source *first = NULL;
+    for (size_t i = c->source_count; i > 0; i--) {
+        const struct config_source *source = &c->sources[i - 1];
+        if (source->type == SOURCE_FILE &&
+            (first == NULL || source->path_count == 0 || first->path_count > 0))
+            first = source;
+    }
+    return first;
+}
+
+static const struct config_source *choose_source(const struct config *c, const char *label, const char *path)
+{
+    const struct config_source *source = find_by_names(c, label, path, NULL);
+    return source != NULL ? source : other_file_source(c);
+}
+
+void setup_constants(const struct config *c, const char *label, const char *path, struct constants *k)
 {
     *k = (struct constants){0};
-    if (find_source(c, path, k) == NULL && other_path != NULL)
-        (void)find_source(c, other_path, k);
+    (void)find_by_names(c, label, path, k);
 }
 
-const struct decode *setup_decode(const struct config *c, const char *path, const char *other_path)
+const struct decode *setup_decode(const struct config *c, const char *label, const char *path)
 {
-    const struct config_source *source = choose_source(c, path, other_path);
+    const struct config_source *source = choose_source(c, label, path);
     return source != NULL ? &source->decode : &c->any_line;
 }
 
 const struct config_source *setup_source(const struct config *c, const char *path)
 {
-    return choose_source(c, path, NULL);
+    return choose_source(c, NULL, path);
 }
 
-const struct raw *setup_raw(const struct config *c, const char *path)
+bool setup_keeps_label(const struct config *c, const char *label, const char *path)
 {
-    const struct config_source *source = choose_source(c, path, NULL);
+    return label != NULL && find_source(c, path, NULL) == NULL && find_source(c, label, NULL) != NULL;
+}
+
+const struct raw *setup_raw(const struct config *c, const char *label, const char *path)
+{
+    const struct config_source *source = choose_source(c, label, path);
     return source != NULL ? &source->raw : NULL;
+}
+
+/* All that a configuration says of it, as text. */
+static void print_decode(const struct decode *d, struct text *out)
+{
+    decode_print_steps(d, out);
+    text_printf(out, " %d %s", d->time_is_brokers, d->time_pointer);
+    for (size_t i = 0; i < d->origin_count; i++) {
+        text_printf(out, " %s=", field_name(d->origins[i].field));
+        decode_print_origin(&d->origins[i], out);
+    }
+    for (size_t i = 0; i < METRIC_MEMBER_COUNT; i++)
+        text_printf(out, " %s", d->metric[i]);
+}
+
+static bool decodes_alike(const struct decode *a, const struct decode *b)
+{
+    struct text one = {0}, other = {0};
+    print_decode(a, &one);
+    print_decode(b, &other);
+    bool is = strcmp(one.ptr, other.ptr) == 0;
+    text_fini(&one);
+    text_fini(&other);
+    return is;
+}
+
+bool setup_guess(const struct config *c, const char *label, const char *path,
+                 const struct config_source **guess, struct err *e)
+{
+    size_t others = 0;
+    *guess = NULL;
+    if (find_by_names(c, label, path, NULL) != NULL)
+        return true;
+    const struct config_source *source = other_file_source(c);
+    for (size_t i = 0; source != NULL && source->path_count > 0 && i < c->source_count; i++) {
+        if (c->sources[i].type != SOURCE_FILE || &c->sources[i] == source)
+            continue;
+        others++;
+        if (!decodes_alike(&source->decode, &c->sources[i].decode))
+            return err_set(e, EX_USAGE,
+                           "%s matches the path of no source, and their decodes differ: say --decode, as "
+                           "`--decode auto`, or give it the name of a source's log",
+                           path);
+    }
+    *guess = others > 0 ? source : NULL;
+    return true;
 }
 
 bool setup_has_topics(const struct config *c)

@@ -14,16 +14,25 @@ struct store_options setup_store(const struct config *c);
 struct store_writer setup_writer(const struct config *c);
 /* Documents that `run` preallocates. An import would write the next period anyway. */
 struct prealloc_options setup_prealloc(const struct config *c);
-/* Decoding of a file's lines: the first source with a pattern that matches this path (or other_path, which
- * may be NULL), else the first file source, else [auto]. "-" is the source of type stdin. */
-const struct decode *setup_decode(const struct config *c, const char *path, const char *other_path);
-/* That source; NULL: [auto]. */
+/* A file has the source of its label, under which it was counted, or else of its path (source_path_find());
+ * each may be NULL. "-" is the source of type stdin. If there is none, it has the first file source without a
+ * path, or else the first file source. */
+
+/* Decoding of a file's lines; [auto] without any file source. */
+const struct decode *setup_decode(const struct config *c, const char *label, const char *path);
+/* The source of a path; NULL: there is no file source. */
 const struct config_source *setup_source(const struct config *c, const char *path);
-/* The fields that a file's path sets (or else other_path, which may be NULL), if it matches a pattern of a
- * source. The caller frees them with constants_fini(). */
-void setup_constants(const struct config *c, const char *path, const char *other_path, struct constants *k);
+/* Does a file have its source by its label, but not by its path? Then it must keep the label. */
+bool setup_keeps_label(const struct config *c, const char *label, const char *path);
+/* The fields that the name of a file's log sets. The caller frees them with constants_fini(). */
+void setup_constants(const struct config *c, const char *label, const char *path, struct constants *k);
 /* Raw events of a file; NULL: none. */
-const struct raw *setup_raw(const struct config *c, const char *path);
+const struct raw *setup_raw(const struct config *c, const char *label, const char *path);
+/* Is it certain by which decode a file is read? *guess: no source matches the file, and it has this one as
+ * it is the first; NULL: a source matches, or there is no choice. False: no source matches, and their decodes
+ * differ, so the user must say one; EX_USAGE. */
+bool setup_guess(const struct config *c, const char *label, const char *path,
+                 const struct config_source **guess, struct err *e) MUST_CHECK;
 /* Options of a Kafka client; they borrow from the configuration. */
 struct kafka_options setup_kafka(const struct config *c);
 /* Is there a source of type kafka? */

@@ -150,9 +150,29 @@ static void write_note(struct source *src, const struct search *s)
         snprintf(src->note, sizeof src->note, "has new content under an old name: counted as a new source");
 }
 
-static bool identify(struct source *src, struct search *s, struct store *positions, struct store *later,
-                     struct err *e)
+/* Read the file as its name in the store says. */
+static bool choose(struct source *src, const struct search *s, const struct source_options *options,
+                   struct err *e)
 {
+    struct source_options chosen = *options;
+    if (s->fit.len > 0)
+        snprintf(src->label, sizeof src->label, "%s", s->match.label);
+    if (options->choose == NULL)
+        return true;
+    if (!options->choose(options->context, s->fit.len > 0 ? src->label : NULL, &chosen, e))
+        return false;
+    reader_set_last_line(src->reader, chosen.last_line);
+    if (chosen.heeds_directives)
+        reader_heed_directives(src->reader);
+    if (chosen.keeps_label && s->fit.len > 0)
+        memcpy(src->range.label, src->label, sizeof src->range.label);
+    return true;
+}
+
+static bool identify(struct source *src, struct search *s, struct store *positions,
+                     const struct source_options *options, struct err *e)
+{
+    struct store *later = options->later_positions;
     if (!reader_head(src->reader, &s->head, e))
         return false;
     if (s->head.len == 0) {
@@ -164,7 +184,7 @@ static bool identify(struct source *src, struct search *s, struct store *positio
         return false;
     name_range(&src->range, s);
     write_note(src, s);
-    return s->fit.len == 0 || go_on(src, s, e);
+    return choose(src, s, options, e) && (s->fit.len == 0 || go_on(src, s, e));
 }
 
 static bool open_reader(struct source *src, const char *path, const struct source_options *options,
@@ -197,7 +217,7 @@ bool source_open(struct source *src, const char *path, struct store *positions,
     }
     if (!open_reader(src, path, options, e))
         return false;
-    if (identify(src, &search, positions, options->later_positions, e))
+    if (identify(src, &search, positions, options, e))
         return true;
     source_close(src);
     return false;

@@ -19,13 +19,23 @@ struct source {
     struct range range; /* names the source; `to`: offset to resume at */
     bool is_known;      /* part of it was counted before */
     bool is_empty;      /* no byte yet, so no identity: there is nothing to do */
-    char note[640];     /* for the operator: how it was recognised; "": as expected */
+    /* the path under which it was counted before; "": it was not */
+    char label[sizeof(((struct range *)NULL)->label)];
+    char note[640]; /* for the operator: how it was recognised; "": as expected */
 };
+
+/* Chooses how a file is read, once it is recognised: sets last_line, heeds_directives and keeps_label.
+ * `label`: NULL, or the path under which it was counted. False: the file is refused. */
+struct source_options;
+typedef bool source_choose(void *context, const char *label, struct source_options *options, struct err *e);
 
 struct source_options {
     size_t line_max;
     enum last_line last_line;
     bool heeds_directives;         /* reader_heed_directives() */
+    source_choose *choose;         /* NULL, or called for a file that has bytes */
+    void *context;                 /* of `choose` */
+    bool keeps_label;              /* a known file stays under its label, not under its path */
     const char *source_id;         /* NULL: by content */
     const atomic_bool *stop;       /* NULL, or a flag that interrupts a read */
     struct input *in;              /* NULL, or what is read instead of `path`; it is taken over */

@@ -12,6 +12,8 @@
  *          fields get numbers in order of first sight, for the life of the process.
  * Numbers: number[] holds the value of status, bytes and value if present, and of an own field if its
  *          `numeric` bit is set; in units of 1/field_scale().
+ * Unfit  : a log that names its fields may have a status of its own, "ok". Such a field is absent, its
+ *          `unfit` bit is set, and its slice is the text.
  * Many   : a metric's value may stand for many numbers (distribution.h). Then it is their sum, and its
  *          `numeric` bit is set.
  */
@@ -62,6 +64,7 @@ struct event {
     uint64_t present; /* bit per enum field: the event has it */
     uint64_t odd;     /* bit per enum field: see Escapes */
     uint64_t literal; /* bit per enum field: see Escapes; valid only if the field is odd */
+    uint64_t unfit;   /* bit of status and of bytes: see Unfit */
     uint64_t numeric; /* bit per own field and of the value: see Numbers, Many; valid only if it is present */
     struct slice field[FIELD_MAX];
     int64_t number[FIELD_MAX];

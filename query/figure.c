@@ -108,6 +108,27 @@ static bool has_no_figure(const struct report *r, struct slice text, struct err 
     return true;
 }
 
+/* Says that a quantile or percentile is out of its range. False: it is none, or within. */
+static bool is_out_of_range(struct slice text, struct err *e)
+{
+    char quoted[SUGGEST_QUOTE_BYTES];
+    struct slice name, inside, number, of;
+    int64_t at;
+    if (text.len == 0 || text.ptr[text.len - 1] != ')' ||
+        !cut(slice_of(text.ptr, text.len - 1), "(", &name, &inside))
+        return false;
+    bool is_quantile = slice_is(name, "quantile") && cut(inside, ",", &number, &of);
+    bool is_percentile = !is_quantile && name.len > 1 && name.ptr[0] == 'p';
+    if (is_percentile)
+        number = slice_of(name.ptr + 1, name.len - 1);
+    if ((!is_quantile && !is_percentile) || decimal_parse(number, &at) != DECIMAL_OK ||
+        (at >= 0 && at <= (is_quantile ? 1 : 100) * (int64_t)EVENT_SCALE))
+        return false;
+    err_set(e, EX_USAGE, "found %s: a %s", suggest_quote(text, quoted),
+            is_quantile ? "quantile is from 0 to 1" : "percentile is from 0 to 100");
+    return true;
+}
+
 /* Names every measure, and the figures of a histogram by three examples. */
 static bool refuse(const struct report *r, struct slice text, struct err *e)
 {
@@ -115,7 +136,7 @@ static bool refuse(const struct report *r, struct slice text, struct err *e)
     const char *names[REPORT_MEASURES_MAX + COUNT_OF(formats) + 2] = {0}, *histogram = NULL;
     char examples[COUNT_OF(formats)][FIGURE_NAME_BYTES];
     size_t count = 0;
-    if (has_no_figure(r, text, e))
+    if (is_out_of_range(text, e) || has_no_figure(r, text, e))
         return false;
     for (size_t m = 0; m < r->measure_count; m++) {
         names[count++] = r->measures[m].name;

@@ -88,12 +88,32 @@ static bool parse_decode(const struct desk *d, const struct handover_request *rq
     return true;
 }
 
-static bool choose_decode(const struct desk *d, const struct handover_request *rq, struct handed *h,
-                          struct err *e)
+/* A file that is being opened. */
+struct opening {
+    const struct desk *desk;
+    const struct handover_request *request;
+    struct handed *handed;
+};
+
+static bool choose_decode(void *context, const char *label, struct source_options *options, struct err *e)
 {
-    if (rq->decode[0] != '\0')
-        return parse_decode(d, rq, &h->decode, e);
-    h->decode = *setup_decode(d->options.config, rq->path, NULL);
+    const struct opening *o = context;
+    const struct config *c = o->desk->options.config;
+    const struct handover_request *rq = o->request;
+    const struct config_source *guess;
+    struct handed *h = o->handed;
+    if (rq->decode[0] != '\0') {
+        if (!parse_decode(o->desk, rq, &h->decode, e))
+            return false;
+    } else if (setup_guess(c, label, rq->path, &guess, e)) {
+        h->decode = *setup_decode(c, label, rq->path);
+    } else {
+        return false;
+    }
+    options->heeds_directives = decode_heeds_directives(&h->decode);
+    options->last_line = source_last_line(&h->decode, rq->takes_last_line);
+    options->keeps_label = setup_keeps_label(c, label, rq->path);
+    setup_constants(c, label, rq->path, &h->constants);
     return true;
 }
 
@@ -111,24 +131,19 @@ static bool open_file(const struct desk *d, const struct handover_request *rq, i
                       struct handed **out, struct err *e)
 {
     struct input *in = input_take(log_fd, rq->path, e);
+    struct handed *h = xcalloc(1, sizeof *h);
+    struct opening opening = {d, rq, h};
     struct source_options options = {.line_max = d->options.line_max,
+                                     .choose = choose_decode,
+                                     .context = &opening,
                                      .source_id = rq->source_id[0] != '\0' ? rq->source_id : NULL,
                                      .stop = d->options.stop,
                                      .in = in};
-    struct handed *h = xcalloc(1, sizeof *h);
     books_init(&h->books, d->options.config->report_count);
     *out = h;
-    bool good = in != NULL && choose_decode(d, rq, h, e);
-    if (good) {
-        options.heeds_directives = decode_heeds_directives(&h->decode);
-        options.last_line = source_last_line(&h->decode, rq->takes_last_line);
-    } else {
-        input_close(in);
-    }
-    good = good && source_open(&h->source, rq->path, st, &options, e) &&
-           (h->source.is_empty || rq->insists ||
-            judge_source(&h->source, &h->decode, d->options.line_max, rq->takes_last_line, st, NULL, e));
-    setup_constants(d->options.config, rq->path, NULL, &h->constants);
+    bool good = in != NULL && source_open(&h->source, rq->path, st, &options, e) &&
+                (h->source.is_empty || rq->insists ||
+                 judge_source(&h->source, &h->decode, d->options.line_max, rq->takes_last_line, st, NULL, e));
     if (good && !h->source.is_empty)
         return true;
     handed_free(h);

@@ -297,7 +297,7 @@ static inline enum chain_result next_event_line(struct chain *c, struct level *l
     struct slice line = *bytes = level_take_line(l);
     if (UNLIKELY(line.len > c->line_max))
         return chain_refuse(why, REJECT_TOO_LONG, c->line_max + 1);
-    ev->literal = ev->numeric = 0;
+    ev->literal = ev->numeric = ev->unfit = 0;
     if (!decoder_decode(c->line, line, ev, why))
         return CHAIN_REJECT;
     return LIKELY(!c->needs_finish) ? CHAIN_EVENT : finish_event(c, ev, why);

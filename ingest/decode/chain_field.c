@@ -52,12 +52,32 @@ static void put_request(struct event *ev, const char *from, const char *to, bool
         put(ev, FIELD_PROTOCOL, http.target_end + 1, to, is_plain);
 }
 
+/* Takes the zeros off: some programs write each number as a fraction, 200.0. */
+static struct slice take_integer(struct slice text)
+{
+    const char *dot = text.len > 0 ? memchr(text.ptr, '.', text.len) : NULL;
+    const char *end = slice_end(text);
+    while (dot != NULL && end > dot + 1 && end[-1] == '0')
+        end--;
+    bool is_integer = dot != NULL && end == dot + 1 && dot > text.ptr && slice_end(text) > end;
+    return is_integer ? slice_of(text.ptr, (size_t)(dot - text.ptr)) : text;
+}
+
+static void set_unfit(struct event *ev, enum field f, struct slice text)
+{
+    if (event_has(ev, f)) /* of the line itself */
+        return;
+    ev->unfit |= (uint64_t)1 << f;
+    ev->field[f] = text;
+}
+
 static enum reject_reason put_number(struct event *ev, enum field f, struct slice text)
 {
     bool good;
     int64_t value;
     switch (f) {
     case FIELD_STATUS:
+        text = take_integer(text);
         good = text.len <= STATUS_DIGITS_MAX && decimal_integer(text, EVENT_NUMBER_MAX, &value);
         break;
     case FIELD_BYTES: /* a number, since some write integers as 1e6 */
@@ -71,8 +91,12 @@ static enum reject_reason put_number(struct event *ev, enum field f, struct slic
         good = decimal_parse(text, &value) == DECIMAL_OK;
         break;
     }
-    if (!good)
-        return f == FIELD_STATUS ? REJECT_STATUS : f == FIELD_BYTES ? REJECT_BYTES : REJECT_NUMBER;
+    if (!good && f == FIELD_VALUE)
+        return REJECT_NUMBER;
+    if (!good) {
+        set_unfit(ev, f, text);
+        return REJECT_COUNT;
+    }
     put(ev, f, text.ptr, slice_end(text), true); /* a number has no odd bytes */
     ev->number[f] = value;
     ev->numeric &= ~((uint64_t)1 << f); /* it is one number */

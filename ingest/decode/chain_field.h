@@ -7,7 +7,9 @@
  *           (clf_request_path()). A path with a query or a server's name is a target, and sets both.
  *           Put fields in the order of enum field, so that explicit fields override derived ones.
  * Absent  : "" and "-" in a built-in field change nothing.
- * Numbers : status (up to three digits), bytes and value must be numbers, otherwise they are rejected. An own
+ * Numbers : the value must be a number, otherwise it is rejected. A text that is no status (up to three
+ *           digits, also 200.0) or no size is absent, since a log may call anything `status`; the event's
+ *           `unfit` bit is set. An own
  *           field has a number if its text is a number in range, or a list of them, "0.120, 1.380": its
  *           sum.
  */

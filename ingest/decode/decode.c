@@ -314,6 +314,15 @@ bool decode_has_origin(const struct decode *d, enum field f)
     return false;
 }
 
+bool decode_is_replaced(const struct decode *d, enum field f)
+{
+    size_t i = 0;
+    while (i < d->origin_count && d->origins[i].field != f)
+        i++;
+    return i < d->origin_count &&
+           (f >= FIELD_COUNT || d->origins[i].kind == ORIGIN_POINTER || d->origins[i].kind == ORIGIN_TAG);
+}
+
 enum field decode_own_field(const struct decode *d, const char *name)
 {
     enum field f;

@@ -214,6 +214,9 @@ bool decode_heeds_directives(const struct decode *d);
 bool decode_ends_with_agent(const struct decode *d);
 /* Does `fields` say where this field comes from? */
 bool decode_has_origin(const struct decode *d, enum field f);
+/* Does the last step not read the field itself, since `fields` says where it comes from? So it is with an own
+ * field, and with a built-in one that comes from another member or tag. */
+bool decode_is_replaced(const struct decode *d, enum field f);
 /* The known own field of this name, for the last step to fill; FIELD_MAX: there is none, or `fields` says
  * where it comes from. */
 enum field decode_own_field(const struct decode *d, const char *name);

@@ -44,7 +44,7 @@ static void add_fields(struct json_step *js, const struct decode *d, const char 
     int count = field_count();
     for (int i = 0; i < count; i++) {
         enum field f = (enum field)i;
-        if (i < FIELD_COUNT ? (built_in >> f & 1) == 0 : decode_has_origin(d, f))
+        if ((i < FIELD_COUNT && (built_in >> f & 1) == 0) || decode_is_replaced(d, f))
             continue;
         size_t path = add_member(js, parent, field_name(f));
         ASSERT(path == js->field_count && path < 64);
@@ -234,7 +234,7 @@ static bool take_metric(const struct json_step *js, struct arena *memory, struct
 bool json_step_event(struct json_step *js, const struct record *r, struct arena *memory, struct event *ev,
                      struct reject *why)
 {
-    ev->present = ev->odd = ev->literal = ev->numeric = 0;
+    ev->present = ev->odd = ev->literal = ev->numeric = ev->unfit = 0;
     if (*js->start != '{')
         return refuse(why, REJECT_TYPE, 1);
     if (js->kind == STEP_METRIC && !take_metric(js, memory, ev, why))

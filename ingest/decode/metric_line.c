@@ -87,7 +87,7 @@ bool metric_line_has_more(const struct metric_line *m)
 bool metric_line_next(struct metric_line *m, struct arena *memory, struct event *ev, struct reject *why)
 {
     ASSERT(m->p != NULL);
-    ev->present = ev->odd = ev->literal = ev->numeric = 0;
+    ev->present = ev->odd = ev->literal = ev->numeric = ev->unfit = 0;
     ev->at_ms = m->at_ms;
     for (size_t i = 0; i < m->tag_count; i++)
         chain_field_put(ev, m->tags[i].field, m->tags[i].text, false);

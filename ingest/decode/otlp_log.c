@@ -110,7 +110,7 @@ static bool put_all(struct otlp *o, const struct log *log, struct slice bytes, s
         otlp_refuse(o, REJECT_MEMBER, bytes, bytes.ptr, why);
         return false;
     }
-    ev->present = ev->odd = ev->literal = ev->numeric = 0;
+    ev->present = ev->odd = ev->literal = ev->numeric = ev->unfit = 0;
     ev->at_ms = (int64_t)(ns / OTLP_NS_PER_MS);
     if (!otlp_put_fields(o, bytes, ev, why))
         return false;

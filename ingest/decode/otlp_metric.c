@@ -271,7 +271,7 @@ enum otlp_result otlp_value(struct otlp *o, struct event *ev, struct reject *why
     const struct otlp_metric *m = &o->metric;
     size_t i = o->next_value++;
     skip_values(o);
-    ev->present = ev->odd = ev->literal = ev->numeric = 0;
+    ev->present = ev->odd = ev->literal = ev->numeric = ev->unfit = 0;
     ev->at_ms = o->point_at_ms;
     if (!otlp_put_fields(o, o->point, ev, why))
         return OTLP_REJECT;

@@ -50,7 +50,7 @@ static bool take_time(struct parts *ps, struct slice line, struct arena *memory,
 bool parts_event(struct parts *ps, struct slice line, struct arena *memory, struct event *ev,
                  struct reject *why)
 {
-    ev->present = ev->odd = ev->literal = ev->numeric = 0;
+    ev->present = ev->odd = ev->literal = ev->numeric = ev->unfit = 0;
     if (ps->time_count > 0 && !take_time(ps, line, memory, ev, why))
         return false;
     /* One look at the line saves one at each of its texts. */
@@ -60,6 +60,8 @@ bool parts_event(struct parts *ps, struct slice line, struct arena *memory, stru
         unsigned f = (unsigned)__builtin_ctzll(bits);
         bool is_plain = line_is_plain && (ps->escaped[0] >> f & 1) == 0;
         enum reject_reason reason = chain_field_put(ev, (enum field)f, text_of(ps, f, memory), is_plain);
+        if (UNLIKELY((ev->unfit >> f & 1) != 0) && ps->is_strict)
+            reason = f == FIELD_STATUS ? REJECT_STATUS : REJECT_BYTES;
         if (UNLIKELY(reason != REJECT_COUNT))
             return refuse(why, reason, line, ps->texts[f].ptr);
     }

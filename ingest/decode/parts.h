@@ -29,6 +29,7 @@ struct parts {
     struct slice texts[PARTS_SLOTS];
     parts_unescape_fn *unescape;     /* NULL: no text has escapes */
     unsigned times[PARTS_TIMES_MAX]; /* slots of parts that may be the time, the first one first */
+    bool is_strict;                  /* a text that is no status or no size rejects the line */
     size_t time_count;               /* number of `times`; 0: the caller knows the time */
     struct text_time time;
 };

@@ -187,7 +187,7 @@ enum reject_reason remote_series_read(struct remote_labels *labels, const struct
     s->name = s->unit = s->type_text = slice_of("", 0);
     s->type = REMOTE_UNKNOWN;
     s->temporality = REMOTE_UNSAID;
-    s->fields.present = s->fields.odd = s->fields.literal = s->fields.numeric = 0;
+    s->fields.present = s->fields.odd = s->fields.literal = s->fields.numeric = s->fields.unfit = 0;
     for (size_t i = 0; i < labels->tag_count; i++)
         labels->tags[i].text = slice_of(NULL, 0);
     while (rest.len > 0) {

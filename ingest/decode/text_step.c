@@ -27,7 +27,7 @@ static void add_keys(struct text_step *ts, const struct decode *d)
     ts->logfmt = logfmt_new();
     ps->unescape = logfmt_unescape;
     for (int i = 0; i < field_count(); i++) {
-        if (i < FIELD_COUNT || !decode_has_origin(d, (enum field)i))
+        if (!decode_is_replaced(d, (enum field)i))
             logfmt_add(ts->logfmt, slice_text(field_name((enum field)i)), (unsigned)i);
     }
     ps->time_count = d->time_is_brokers ? 0 : parts_time_names(d->time_pointer, times);
@@ -89,6 +89,7 @@ struct text_step *text_step_new(const struct decode *d)
     const struct decode_step *step = &d->steps[d->step_count - 1];
     ASSERT(decode_step_has_parts(step->kind));
     ts->kind = step->kind;
+    ts->parts.is_strict = ts->kind == STEP_REGEX || ts->kind == STEP_W3C;
     if (ts->kind == STEP_W3C) {
         add_columns(ts, d);
     } else if (ts->kind == STEP_LOGFMT) {

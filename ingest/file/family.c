@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "base/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -82,6 +81,35 @@ bool family_has(struct slice base, struct slice name)
     bool is;
     (void)find_mark(base, name, &is);
     return is;
+}
+
+struct slice family_unpacked(struct slice name)
+{
+    (void)take_packing(&name);
+    return name;
+}
+
+bool family_next_log(struct slice name, size_t *at, struct text *base)
+{
+    struct slice bare = family_unpacked(name);
+    size_t extension = bare.len;
+    while (extension > 0 && bare.ptr[extension - 1] != '.')
+        extension--;
+    for (; *at < 2 * bare.len; ++*at) { /* each place twice: with what stands behind the mark, and without */
+        size_t len = *at / 2;
+        bool has_extension = *at % 2 == 1 && extension > len + 1;
+        if (len == 0 || (bare.ptr[len] != '.' && bare.ptr[len] != '-') || (*at % 2 == 1 && !has_extension))
+            continue;
+        text_clear(base);
+        text_printf(base, "%.*s", (int)len, bare.ptr);
+        if (has_extension)
+            text_printf(base, "%.*s", (int)(bare.len - extension + 1), bare.ptr + extension - 1);
+        if (family_has(text_slice(base), name)) {
+            ++*at;
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- order */

@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "base/slice.h"
+#include "base/text.h"
 
 #include <stdint.h>
 #include <sys/stat.h>
@@ -43,6 +44,11 @@ struct family {
 void family_folders(const char *path, const char *olddir, char *folders[FAMILY_FOLDERS]);
 /* Is `name` that of a rotated file of the log `base`? Both without folders. */
 bool family_has(struct slice base, struct slice name);
+/* Find the next log of which `name` may be a rotated file, the one with the shortest name first; *at is 0 at
+ * first. `base` gets its name, without a folder. False: there is no further one. */
+bool family_next_log(struct slice name, size_t *at, struct text *base);
+/* The name of the log that is packed as `name`; as long as `name`: it is not packed. */
+struct slice family_unpacked(struct slice name);
 /* The rotated files of the log at `path`, without the log itself. `olddir`: NULL, or a folder; a relative one
  * is within the log's. */
 bool family_list(struct family *f, const char *path, const char *olddir, struct err *e) MUST_CHECK;

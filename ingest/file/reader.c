@@ -63,9 +63,15 @@ void reader_free(struct reader *rd)
 
 void reader_heed_directives(struct reader *rd)
 {
-    ASSERT(rd->place.offset == 0 && rd->read_to == 0);
+    ASSERT(rd->place.offset == 0);
     rd->heeds_directives = true;
     rd->directive.max = rd->line_max + 1;
+}
+
+void reader_set_last_line(struct reader *rd, enum last_line last_line)
+{
+    ASSERT(rd->place.offset == 0);
+    rd->last_line = last_line;
 }
 
 void block_init(struct block *b, size_t line_max)

@@ -46,8 +46,9 @@ struct reader;
 struct reader *reader_new(struct input *in, size_t line_max, enum last_line last_line);
 void reader_free(struct reader *rd);
 
-/* Pre: nothing was read. */
+/* Both: once the first bytes may be known (reader_head()). Pre: no block was read, and nothing skipped. */
 void reader_heed_directives(struct reader *rd);
+void reader_set_last_line(struct reader *rd, enum last_line last_line);
 
 void block_init(struct block *b, size_t line_max);
 void block_fini(struct block *b);

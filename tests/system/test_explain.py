@@ -206,7 +206,7 @@ class Explain(Case):
                 ("auto", json.dumps(pair), {"decode": "json"}), ("json", COMBINED, {"decode": "combined"}),
                 ("combined", json.dumps({"message": COMBINED}), {"decode": "json:/message,combined"}),
                 ("json", json.dumps({"date": pair["time"]}), {"decode": "json", "time": "/date"}),
-                ("auto", "odd", None), ("json", json.dumps({**pair, "status": "x"}), None),
+                ("auto", "odd", None), ("json", json.dumps({**pair, "value": "x"}), None),
                 ("json", COMBINED.replace("2000", "2999"), {"decode": "combined"}), ("combined", COMBINED.replace("2000", "2999"), None)]:
             found, = self.explain("--decode", steps, line, status=EX_DATAERR)
             self.assertEqual(wanted, found.get("fits"), line)
@@ -252,7 +252,7 @@ class Explain(Case):
                           "last(value) keeps it"], noted)
 
     def test_a_message_may_be_several_events(self):
-        line = '[{"time":"2020-01-01T00:00:00Z","path":"/a"},{"time":"2020-01-01T00:00:00Z","status":"x"}]'
+        line = '[{"time":"2020-01-01T00:00:00Z","path":"/a"},{"time":"2020-01-01T00:00:00Z","value":"x"}]'
         event, reject = self.explain("--decode", "json", line, status=EX_DATAERR)
         self.assertEqual([1, "event", 2, "reject"], [event["part"], event["result"], reject["part"], reject["result"]])
         self.check_places(line, event)

@@ -63,6 +63,18 @@ class Steps(Case):
         said = self.tallyd("explain", "-c", "tallyd.yaml", "-f", "app.log")
         self.assertEqual([2, 0], [said.count("; no number: sum(took) skips it\n"), said.count("; no number: max(size)")])
 
+    def test_a_status_that_is_none_is_told(self):
+        events = b'{"time":"2026-01-05T10:00:00Z","status":"ok"}\n{"time":"2026-01-05T10:00:00Z","status":200.0,"bytes":"12KB"}\n'
+        self.write("tallyd.yaml", b"sources: {app: {path: app.json, decode: json}}\nreports: {codes: {by: [status], measures: {hits: count}}, all: {by: [path], measures: {hits: count}}}\n")
+        self.tallyd("import", "-c", "tallyd.yaml", self.write("app.json", events))
+        self.assertIn('status is no status in 1 of the 2 events looked at, as "ok": report codes counts these without it\n', self.err)
+        self.assertNotIn("report all counts these", self.err)
+        self.assertNotIn("no size", self.err)
+        codes = {row["status"]: row["hits"] for row in self.query("codes", "--top", "9", "--measure", "all", span=("2026-01-05", "2026-01-06"))}
+        self.assertEqual({"-": "1", "200": "1"}, codes)
+        self.tallyd("verify", "-c", "tallyd.yaml")
+        self.assertIn("decode: [json]", self.tallyd("detect", "app.json"))
+
     def test_events_without_a_path_are_told(self):
         for member, said in ("uri", "none of the 1 events looked at has a path: report pages counts them as path=-"), ("path", ""):
             self.tallyd("import", "--dry-run", "--decode", "json",

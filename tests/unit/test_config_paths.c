@@ -171,6 +171,68 @@ static void test_source_path_matches_under_every_name(void **state)
     scratch_remove(&s);
 }
 
+/* The source of this path is that, and its first capture `vhost`; NULL: none. */
+static void expect_source(const struct config *c, const char *path, const char *name, const char *vhost)
+{
+    struct constants k = {0};
+    const struct config_source *source = source_path_find(c, path, &k);
+    if (name == NULL ? source != NULL : source == NULL || strcmp(source->name, name) != 0)
+        fail_msg("%s is of %s", path, source != NULL ? source->name : "no source");
+    assert_true(vhost == NULL ? k.count == 0 : k.count == 1 && slice_is(k.list[0].text, vhost));
+    assert_ptr_equal(source, source_path_find(c, path, NULL));
+    constants_fini(&k);
+}
+
+static void test_rotated_files_have_the_source_of_their_log(void **state)
+{
+    (void)state;
+    struct scratch s;
+    struct text yaml = {0};
+    char path[512];
+    static const char *const folders[] = {"logs", "logs/old", "away"};
+    static const char *const logs[] = {"logs/shop.log", "logs/api.log"};
+    static const struct {
+        const char *path, *source, *vhost;
+    } cases[] = {{"logs/shop.log", "vhosts", "shop"},
+                 {"logs/shop.log.1", "vhosts", "shop"},
+                 {"logs/shop.log.12.gz", "vhosts", "shop"},
+                 {"logs/shop.log-20261127.zst", "vhosts", "shop"},
+                 {"logs/shop-20261127.log", "vhosts", "shop"},
+                 {"logs/shop.log.old", "vhosts", "shop"},
+                 {"logs/shop.log.gz", "vhosts", "shop"},
+                 {"logs/gone-20261127.log", "vhosts", "gone-20261127"},
+                 {"logs/gone.log.1", "vhosts", "gone"},
+                 {"logs/site-2.log", "vhosts", "site-2"},
+                 {"logs/listed-20261127.log", "listed", NULL},
+                 {"logs/api.log.1", "vhosts", "api"},
+                 {"logs/old/shop.log.3", "vhosts", "shop"},
+                 {"logs/shop.txt.1", NULL, NULL},
+                 {"away/cart.txt.1", "carts", NULL},
+                 {"away/other.txt.1", NULL, NULL},
+                 {"logs/.1", NULL, NULL},
+                 {"missing/x.log.1", NULL, NULL}};
+    scratch_make(&s);
+    for (size_t i = 0; i < COUNT_OF(folders); i++)
+        assert_int_equal(mkdir(scratch_path(&s, folders[i]), 0700), 0);
+    for (size_t i = 0; i < COUNT_OF(logs); i++)
+        scratch_write(scratch_path(&s, logs[i]), slice_text("x"));
+    text_printf(&yaml,
+                "sources: {vhosts: {path: '%s/logs/{vhost}.log', olddir: old}, \n"
+                "  carts: {path: '%s/logs/cart.txt', olddir: '%s/away'},\n"
+                "  listed: {path: '%s/logs/listed-20261127.log'}}",
+                s.dir, s.dir, s.dir, s.dir);
+    struct config *c = fixture_config(yaml.ptr);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        snprintf(path, sizeof path, "%s/%s", s.dir, cases[i].path);
+        expect_source(c, path, cases[i].source, cases[i].vhost);
+    }
+    expect_source(c, "", NULL, NULL);
+    expect_source(c, "a.log.1", NULL, NULL);
+    config_free(c);
+    text_fini(&yaml);
+    scratch_remove(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +241,7 @@ int main(void)
         cmocka_unit_test(test_config_says_what_is_wrong_with_paths),
         cmocka_unit_test(test_config_captures_are_fields),
         cmocka_unit_test(test_source_path_matches_under_every_name),
+        cmocka_unit_test(test_rotated_files_have_the_source_of_their_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,6 +103,14 @@ static const struct bad_config bad_files[] = {
      "f.yaml:2:29: sources.b: found the topic of source a, expected each topic once\n"},
     {CLUSTER "sources: {a: {type: kafka}}\nrejects: {topic: a}",
      "f.yaml:2:11: sources.a: found the topic of rejects, expected another: rejects would be read again\n"},
+    {"sources: {a: {path: 'l/*.log'}, b: {path: 'l/*.txt'}}\nrejects: {file: ./l/rejects.log}",
+     "f.yaml:2:1: rejects: found a file that the path of source a matches, expected another: rejects would "
+     "be "
+     "read again\n"},
+    {"sources: {a: {path: '/nowhere/{vhost}.log'}}\nrejects: {file: /nowhere/rejects.log}",
+     "f.yaml:2:1: rejects: found a file that the path of source a matches, expected another: rejects would "
+     "be "
+     "read again\n"},
     {CLUSTER "rejects: {topic: a, file: b}",
      "f.yaml:2:1: rejects: found a topic and a file, expected one of them\n"},
     {"rejects: {topic: a}",

@@ -112,6 +112,10 @@ static void test_refusals(void **state)
                    "there are json, csv, csv-raw");
     asking_refused(&ranking, *state, PARAMETERS("report=pages", "measure=all"), EX_USAGE,
                    "series are ranked by one measure");
+    asking_refused(&ranking, *state, PARAMETERS("report=pages", "measure=quantile(1.5,bytes)"), EX_USAGE,
+                   "found \"quantile(1.5,bytes)\": a quantile is from 0 to 1");
+    asking_refused(&ranking, *state, PARAMETERS("report=pages", "measure=p101(bytes)"), EX_USAGE,
+                   "found \"p101(bytes)\": a percentile is from 0 to 100");
     asking_refused(&ranking, *state, PARAMETERS("report=page"), EX_USAGE, "did you mean");
     asking_refused(&ranking, *state, PARAMETERS("report=pages", "from=now"), EX_USAGE, "the range is empty");
 }
