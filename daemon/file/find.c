@@ -36,6 +36,25 @@ bool follow_has_log(void *context, const char *path)
     return find(context, path) != NULL;
 }
 
+bool follow_find_owner(void *context, const char *path, struct survey_owner *owner)
+{
+    const struct follow *fo = context;
+    const struct followed *log = find(fo, path);
+    for (size_t i = 0; i < fo->count && log == NULL; i++) {
+        const struct followed *f = fo->list[i];
+        log = f->path != NULL && family_holds(f->path, f->of->config->olddir, path) ? f : NULL;
+    }
+    if (log != NULL)
+        *owner = (struct survey_owner){log->path, log->of->config->olddir};
+    for (size_t i = 0; i < fo->source_count && log == NULL; i++) { /* a log that is not there now */
+        if (!source_path_match(fo->sources[i].config, path, NULL))
+            continue;
+        *owner = (struct survey_owner){path, fo->sources[i].config->olddir};
+        return true;
+    }
+    return log != NULL;
+}
+
 /* Standard input is in the index, too, since its elements are numbered as the list's. */
 static void index_log(struct follow *fo, const struct followed *f)
 {
@@ -132,23 +151,14 @@ void follow_remove_gone(struct follow *fo)
 
 /* ---- listing */
 
-/* Is a file, at a path, a rotated one of this log? */
-static bool is_rotated_of(const char *path, const char *log)
-{
-    const char *slash = strrchr(path, '/');
-    size_t folder = slash != NULL ? (size_t)(slash - path) + 1 : 0;
-    return strncmp(log, path, folder) == 0 && strchr(log + folder, '/') == NULL && strcmp(log, path) != 0 &&
-           family_has(slice_text(log + folder), slice_text(path + folder));
-}
-
 /* Is it a rotated file of a log that is listed beside it, or followed? */
 static bool is_rotated(const struct follow *fo, const struct listing *l, const char *listed, const char *path)
 {
     bool is = false;
     for (size_t i = 0; i < l->file_count && !is; i++)
-        is = is_rotated_of(listed, l->files[i]);
+        is = family_holds(l->files[i], NULL, listed);
     for (size_t i = 0; i < fo->count && !is; i++)
-        is = fo->list[i]->path != NULL && is_rotated_of(path, fo->list[i]->path);
+        is = fo->list[i]->path != NULL && family_holds(fo->list[i]->path, NULL, path);
     return is;
 }
 

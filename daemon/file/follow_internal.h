@@ -158,6 +158,8 @@ static inline int64_t follow_now_ms(const struct follow *fo)
 void follow_find_plain(struct follow *fo);
 /* Add the logs that globs match now. False: a final error. */
 bool follow_find(struct follow *fo, struct err *e) MUST_CHECK;
+/* For survey.h. */
+bool follow_find_owner(void *context, const char *path, struct survey_owner *owner);
 /* Add a file that was handed over. */
 void follow_add(struct follow *fo, struct followed *f);
 /* Remove logs that are gone, and were read to their ends. */

@@ -43,6 +43,8 @@ struct family {
 void family_folders(const char *path, const char *olddir, char *folders[FAMILY_FOLDERS]);
 /* Is `name` that of a rotated file of the log `base`? Both without folders. */
 bool family_has(struct slice base, struct slice name);
+/* Is `file`, by its path, a rotated file of the log at `path`? It need not exist. */
+bool family_holds(const char *path, const char *olddir, const char *file);
 /* The rotated files of the log at `path`, without the log itself. `olddir`: NULL, or a folder; a relative one
  * is within the log's. */
 bool family_list(struct family *f, const char *path, const char *olddir, struct err *e) MUST_CHECK;
