@@ -96,14 +96,14 @@ static void test_a_source_that_another_log_reads_is_a_new_one_here(void **state)
 {
     struct rotating *k = *state;
     char id[IDENTITY_TEXT_BYTES], second[IDENTITY_TEXT_BYTES + 2];
-    const struct counted known = {'a', 9, FOLLOWED};
+    const struct counted known[] = {{'a', 9, FOLLOWED}, {0}};
     rotating_put(k, (struct place){LOG, 'a', 9, 0});
-    rotating_apply(k, known);
-    expect(k, &known, "log from 9");
+    rotating_apply(k, known[0]);
+    expect(k, known, "log from 9");
     snprintf(k->read_name, sizeof k->read_name, "%s", identity_print(rotating_identity('a', 9), id));
-    expect(k, &known, "lost a");
+    expect(k, known, "lost a");
     survey_note_end(&k->survey, k->read_name, RANGE_LOST);
-    expect(k, &known, "log new, lost a");
+    expect(k, known, "log new, lost a");
     snprintf(second, sizeof second, "%s~2", id);
     assert_string_equal(k->answer.range.source, second);
 }
