@@ -213,6 +213,21 @@ class RunTest(DaemonCase):
         self.assertNotIn("file_lost", self.read("log").decode())
         self.tallyd("verify", "-c", "tallyd.yaml")
 
+    def test_a_file_that_looks_rotated_and_is_written_to_is_told(self):
+        self.write("tallyd.yaml", HOSTS)
+        for name in "node", "node.1", "node.2":
+            self.append(name + ".log", lines(len(name)))
+        self.launch("-c", "tallyd.yaml", env={**os.environ, "LD_PRELOAD": preload("hurry"), "HURRY": "30"})
+        self.wait_for_consumed(4)
+        time.sleep(5)
+        self.append("node.1.log", lines(1))
+        self.append("node.log", lines(1))
+        told = self.wait_for_log('event=looks_rotated file="?([^" ]*)"? source="logs" ')
+        self.assertEqual(self.path("node.1.log"), told.group(1))
+        self.wait_for_consumed(5)
+        self.stop()
+        self.assertEqual(1, self.read("log").count(b"looks_rotated"))
+
     def test_packed_file_is_followed_by_others_of_its_name(self):
         self.write("tallyd.yaml", CONFIG.replace(b"access.log", b"access.log.gz"))
         self.publish(1, 200)
