@@ -209,10 +209,12 @@ static bool find_log(struct verify *v, struct seen *k, const struct request *rq,
     struct stat status;
     struct family family;
     int64_t oldest_ns = INT64_MAX;
-    bool found = true,
-         good = stat(path, &status) != 0 || !S_ISREG(status.st_mode) || find_file(v, k, rq, path, &found, e);
+    bool found = true, is_there = stat(path, &status) == 0 && S_ISREG(status.st_mode),
+         good = !is_there || find_file(v, k, rq, path, &found, e);
     if (!found)
         uncounted_add_tail(&k->uncounted, path, 0, clock_wall_ms(v->store->clock));
+    else if (is_there && status.st_size > 0) /* a file that is written to after the log is no history */
+        oldest_ns = clock_ns(status.st_mtim) + UNCOUNTED_AGE_MS * INT64_C(1000000);
     if (!good || !family_list(&family, path, source_path_olddir(rq->config, path), e))
         return false;
     bool *is_known = xcalloc(family.count + 1, sizeof *is_known);

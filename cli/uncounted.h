@@ -3,7 +3,7 @@
  *
  *   a tail       lines behind the position, older than UNCOUNTED_AGE_MS: a daemon would have them by now
  *   a file       one that was named and never counted, or a rotated one that was not, and is not older than
- *                all that were
+ *                all that were, or changed after the log itself
  *   history      a rotated file that is older than all that were: listed, but as it should be
  *   lost         a followed file whose rest was not found
  */

@@ -15,6 +15,11 @@
 /* A folder's time is that of its file system, which may be coarse or another host's. */
 #define LIST_MAX_MS 60000
 
+/* A server may write to a renamed file for a while, and a copy takes its time. Later a file that looks
+ * rotated does not grow. At most SUSPECTS_MAX are watched. */
+#define SUSPECT_MS   120000
+#define SUSPECTS_MAX 256
+
 /* Changes of a folder within this time may have one time: that of its file system may be as coarse. */
 #define INSTANT_MS 2000
 
@@ -34,6 +39,25 @@ static struct followed *find(const struct follow *fo, const char *path)
 bool follow_has_log(void *context, const char *path)
 {
     return find(context, path) != NULL;
+}
+
+bool follow_find_owner(void *context, const char *path, struct survey_owner *owner)
+{
+    const struct follow *fo = context;
+    const struct followed *log = find(fo, path);
+    for (size_t i = 0; i < fo->count && log == NULL; i++) {
+        const struct followed *f = fo->list[i];
+        log = f->path != NULL && family_holds(f->path, f->of->config->olddir, path) ? f : NULL;
+    }
+    if (log != NULL)
+        *owner = (struct survey_owner){log->path, log->of->config->olddir};
+    for (size_t i = 0; i < fo->source_count && log == NULL; i++) { /* a log that is not there now */
+        if (!source_path_match(fo->sources[i].config, path, NULL))
+            continue;
+        *owner = (struct survey_owner){path, fo->sources[i].config->olddir};
+        return true;
+    }
+    return log != NULL;
 }
 
 /* Standard input is in the index, too, since its elements are numbered as the list's. */
@@ -130,25 +154,66 @@ void follow_remove_gone(struct follow *fo)
     }
 }
 
-/* ---- listing */
+/* ---- files that look rotated, and are written to */
 
-/* Is a file, at a path, a rotated one of this log? */
-static bool is_rotated_of(const char *path, const char *log)
+static struct suspect *find_suspect(struct follow_source *of, const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    size_t folder = slash != NULL ? (size_t)(slash - path) + 1 : 0;
-    return strncmp(log, path, folder) == 0 && strchr(log + folder, '/') == NULL && strcmp(log, path) != 0 &&
-           family_has(slice_text(log + folder), slice_text(path + folder));
+    for (size_t i = 0; i < of->suspect_count; i++) {
+        if (strcmp(of->suspects[i].path, path) == 0)
+            return &of->suspects[i];
+    }
+    if (of->suspect_count == SUSPECTS_MAX)
+        return NULL;
+    of->suspects = xgrow(of->suspects, &of->suspect_capacity, of->suspect_count + 1, sizeof *of->suspects);
+    struct suspect *s = &of->suspects[of->suspect_count++];
+    *s = (struct suspect){.path = xstrdup(path)};
+    return s;
 }
+
+/* A file that a pattern matches is taken for a rotated one by its name. If it is written to long after, it
+ * may be a log of its own. Rotation may put another file under its name. */
+static void watch_rotated(struct follow *fo, struct follow_source *of, const char *path)
+{
+    char file[LOG_QUOTE_BYTES], source[LOG_QUOTE_BYTES];
+    struct stat status;
+    struct suspect *s = find_suspect(of, path);
+    int64_t now_ms = follow_now_ms(fo);
+    if (s == NULL || stat(path, &status) != 0)
+        return;
+    if (s->inode != status.st_ino || s->device != status.st_dev || status.st_size < s->size) {
+        s->inode = status.st_ino;
+        s->device = status.st_dev;
+        s->size = status.st_size;
+        s->seen_ms = now_ms;
+    }
+    if (status.st_size == s->size || now_ms - s->seen_ms < SUSPECT_MS || s->is_told)
+        return;
+    s->is_told = true;
+    log_warn(
+        "looks_rotated",
+        "file=%s source=%s error=\"it is written to, but its name is that of another log's rotated file: it "
+        "is not followed as a log of its own\" next=\"give it another name, or name it by its whole path, "
+        "too\"",
+        log_quote(path, file), log_quote(of->config->name, source));
+}
+
+void follow_free_suspects(struct follow_source *of)
+{
+    for (size_t i = 0; i < of->suspect_count; i++)
+        free(of->suspects[i].path);
+    free(of->suspects);
+}
+
+/* ---- listing */
 
 /* Is it a rotated file of a log that is listed beside it, or followed? */
 static bool is_rotated(const struct follow *fo, const struct listing *l, const char *listed, const char *path)
 {
     bool is = false;
     for (size_t i = 0; i < l->file_count && !is; i++)
-        is = is_rotated_of(listed, l->files[i]);
+        is = family_holds(l->files[i], NULL, listed);
     for (size_t i = 0; i < fo->count && !is; i++)
-        is = fo->list[i]->path != NULL && is_rotated_of(path, fo->list[i]->path);
+        is = fo->list[i]->path != NULL && family_holds(fo->list[i]->path, NULL, path);
     return is;
 }
 
@@ -172,10 +237,14 @@ static void take_files(struct follow *fo, struct follow_source *of, const struct
 {
     for (size_t i = 0; i < l->file_count; i++) {
         char *path = absolute_path(l->files[i]);
-        if (find(fo, path) == NULL && !is_rotated(fo, l, l->files[i], path))
+        bool is_followed = find(fo, path) != NULL;
+        if (!is_followed && !is_rotated(fo, l, l->files[i], path)) {
             add_log(fo, of, path, true);
-        else
-            free(path);
+            continue;
+        }
+        if (!is_followed)
+            watch_rotated(fo, of, path);
+        free(path);
     }
 }
 

@@ -46,6 +46,16 @@ struct folder_stamp {
     ino_t inode; /* of the log; 0: there is none */
 };
 
+/* A file that a source's pattern matches, but that looks rotated by its name. */
+struct suspect {
+    char *path; /* owned */
+    dev_t device;
+    ino_t inode;
+    int64_t size;    /* when it was first seen under this path */
+    int64_t seen_ms; /* monotonic time of that */
+    bool is_told;
+};
+
 /* A source of the configuration: standard input, or logs. */
 struct follow_source {
     const struct config_source *config;
@@ -55,6 +65,8 @@ struct follow_source {
     struct listing listing;
     uint64_t stamp;    /* of the folders' times at the last listing */
     int64_t listed_ms; /* monotonic time of the last listing */
+    struct suspect *suspects;
+    size_t suspect_count, suspect_capacity;
 };
 
 /* A log (or standard input), and the file of it that is open. */
@@ -158,6 +170,9 @@ static inline int64_t follow_now_ms(const struct follow *fo)
 void follow_find_plain(struct follow *fo);
 /* Add the logs that globs match now. False: a final error. */
 bool follow_find(struct follow *fo, struct err *e) MUST_CHECK;
+void follow_free_suspects(struct follow_source *of);
+/* For survey.h. */
+bool follow_find_owner(void *context, const char *path, struct survey_owner *owner);
 /* Add a file that was handed over. */
 void follow_add(struct follow *fo, struct followed *f);
 /* Remove logs that are gone, and were read to their ends. */

@@ -56,7 +56,8 @@ static bool find_anywhere(struct look *l, const struct known_file *f, struct err
         if (look_is_log(l, file) || (!file->is_packed && file->size < f->to))
             continue;
         look_add(l, &all.files[i]);
-        found = l->rotated[l->count - 1].known == f;
+        const struct sighting *s = &l->rotated[l->count - 1];
+        found = s->known == f && !look_is_of_other(l, s->file.path);
         l->rotated[l->count - 1].is_foreign = true;
         if (!found)
             sighting_fini(&l->rotated[--l->count]);

@@ -88,6 +88,19 @@ static bool is_name_open(void *context, const char *source)
     return is;
 }
 
+/* A file that was handed over is waited for (follow_is_handed()). */
+static bool is_read_elsewhere(void *context, const char *log, const char *source, dev_t device, ino_t inode)
+{
+    const struct follow *fo = context;
+    bool is = false;
+    for (size_t i = 0; i < fo->count && !is; i++) {
+        const struct followed *f = fo->list[i];
+        is = f->path != NULL && f->source.reader != NULL && strcmp(f->path, log) != 0 &&
+             strcmp(f->source.range.source, source) == 0 && !input_is(f->source.in, device, inode);
+    }
+    return is;
+}
+
 static bool look(struct follow *fo, struct followed *f, struct survey_answer *a, struct err *e)
 {
     if (f->begun_ns == 0)
@@ -96,6 +109,8 @@ static bool look(struct follow *fo, struct followed *f, struct survey_answer *a,
                                    .olddir = f->of->config->olddir,
                                    .is_log = follow_has_log,
                                    .is_name_open = is_name_open,
+                                   .is_read_elsewhere = is_read_elsewhere,
+                                   .find_owner = follow_find_owner,
                                    .context = fo,
                                    .host = fo->host,
                                    .future_max_ms = fo->feed.shared->future_max_ms,

@@ -230,6 +230,7 @@ void follow_free(struct follow *fo)
     for (size_t i = 0; i < fo->source_count; i++) {
         chain_free(fo->sources[i].chain);
         listing_fini(&fo->sources[i].listing);
+        follow_free_suspects(&fo->sources[i]);
     }
     follow_fini_feed(fo);
     known_fini(&fo->known);

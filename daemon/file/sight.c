@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+/* Other logs whose rotated files one look lists at most. A file that may be a further one's is a new one. */
+#define FAMILIES_MAX 64
+
 /* ---- which file is it? */
 
 /* Is it the path of another log? That log's files may begin as this one's do. */
@@ -70,20 +73,20 @@ static bool begins_as(struct identity id, struct identity whole, struct slice he
     return id.len > 0 && (id.len == whole.len ? id.hash == whole.hash : identity_matches(id, head));
 }
 
-/* Is the known file still at the path under which it was counted? */
-static bool is_still_there(struct look *l, const struct known_file *f)
+/* Is the known file at this path? */
+static bool is_at(struct look *l, const char *path, const struct known_file *f)
 {
     struct family_file file = {0};
     struct stat status;
     struct slice head;
     struct err ignored;
     bool has_more, is = false;
-    struct input *in = open_file(l, f->label, &ignored);
+    struct input *in = open_file(l, path, &ignored);
     if (in == NULL)
         return false;
     struct reader *rd = reader_new(in, IDENTITY_TAIL_BYTES_MAX, LAST_LINE_TAKE);
-    if (stat(f->label, &status) == 0 && reader_head(rd, &head, &ignored)) {
-        file.path = f->label;
+    if (stat(path, &status) == 0 && reader_head(rd, &head, &ignored)) {
+        file.path = (char *)path;
         file.size = status.st_size;
         file.is_packed = !input_can_grow(in);
         is = identity_matches(f->head, head) && continues(&file, f, rd, &has_more);
@@ -91,6 +94,47 @@ static bool is_still_there(struct look *l, const struct known_file *f)
     reader_free(rd);
     input_close(in);
     return is;
+}
+
+/* ---- whose is it? */
+
+/* The log of which the path is, or one of whose rotated files it is by its name, unless that is this log. */
+static bool find_other(const struct look *l, const char *path, struct survey_owner *owner)
+{
+    return strcmp(path, l->log->path) != 0 &&
+           (is_another(l, path) || !family_holds(l->log->path, l->log->olddir, path)) &&
+           l->log->find_owner(l->log->context, path, owner) && strcmp(owner->path, l->log->path) != 0;
+}
+
+bool look_is_of_other(const struct look *l, const char *path)
+{
+    struct survey_owner owner;
+    return find_other(l, path, &owner);
+}
+
+/* Has another log a known file still, under any name? Not if it is the file that was sighted here: names of
+ * two logs may overlap. */
+static bool has_it(struct look *l, const struct survey_owner *other, const struct sighting *s,
+                   const struct known_file *f)
+{
+    struct family family;
+    struct err e;
+    if (is_at(l, f->label, f))
+        return true;
+    if (l->families++ >= FAMILIES_MAX)
+        return true;
+    if (!family_list(&family, other->path, other->olddir, &e)) {
+        l->trouble = e.retryable ? e : l->trouble;
+        return false;
+    }
+    bool has = false;
+    for (size_t i = family.count; i > 0 && !has; i--) {
+        const struct family_file *file = &family.files[i - 1];
+        bool is_this = file->device == s->file.device && file->inode == s->file.inode;
+        has = !is_this && (file->is_packed || file->size >= f->to) && is_at(l, file->path, f);
+    }
+    family_fini(&family);
+    return has;
 }
 
 /* It begins as a known file, and is not it: perhaps a copy that misses its end. */
@@ -109,13 +153,19 @@ static bool is_others(const struct look *l, const struct known_file *f)
     return f->state == RANGE_FOLLOWED && f->host != 0 && f->host != l->log->host;
 }
 
+/* One source has one reader. */
+static bool is_read_elsewhere(const struct look *l, const struct sighting *s, const struct known_file *f)
+{
+    return l->log->is_read_elsewhere(l->log->context, l->log->path, f->source, s->file.device, s->file.inode);
+}
+
 /* Another host's file is this one only if the store knows its whole head: then this host had another name, or
  * both hosts see one file. A short head may be a header that many files share. */
 static void compare(struct look *l, struct sighting *s, struct known_file *f, struct slice head)
 {
     bool has_more, is_own = strcmp(f->label, l->log->path) == 0;
     bool begins_so = begins_as(f->head, s->head, head);
-    if (begins_so && is_another(l, f->label) && is_still_there(l, f))
+    if (begins_so && (look_is_of_other(l, f->label) || is_read_elsewhere(l, s, f)))
         return;
     bool is = begins_so && is_it(l, s, f, &has_more);
     if (is_others(l, f) && (!is || f->head.len < IDENTITY_PREFIX_BYTES_MAX)) {
@@ -134,6 +184,20 @@ static void compare(struct look *l, struct sighting *s, struct known_file *f, st
     } else if (is_own && (begins_so || (s->head.len < f->head.len && begins_as(f->first, s->head, head)))) {
         s->alike = f;
     }
+}
+
+/* Was the file moved here from another log? Pre: it is none of this log's known files. */
+static void compare_other(struct look *l, struct sighting *s, struct known_file *f, struct slice head)
+{
+    struct survey_owner other;
+    bool has_more;
+    if (!begins_as(f->head, s->head, head) || !find_other(l, f->label, &other) || is_others(l, f) ||
+        is_read_elsewhere(l, s, f) || (s->known != NULL && s->known->to > f->to))
+        return;
+    if (!is_it(l, s, f, &has_more) || has_it(l, &other, s, f))
+        return;
+    s->known = f;
+    s->has_more = has_more;
 }
 
 static bool is_done(const struct survey *s, const struct family_file *f)
@@ -174,6 +238,9 @@ static void sight(struct look *l, struct sighting *s)
     s->has_more = true;
     for (size_t i = 0; i < l->known->count; i++)
         compare(l, s, &l->known->files[i], head);
+    bool is_own = s->known != NULL || s->cut_of != NULL;
+    for (size_t i = 0; i < l->known->count && !is_own; i++)
+        compare_other(l, s, &l->known->files[i], head);
     if (s->known == NULL && s->cut_of != NULL) {
         s->known = s->cut_of;
         s->has_more = false;

@@ -14,6 +14,10 @@
  *           one, or one that has nothing but the header and did not change since. If the oldest has no file
  *           before it, the known one may have been deleted: a gap. So it is if the known one is found only
  *           under another name, perhaps as a copy. Files of the same bytes are one.
+ * Others  : a known file that was counted as another log's, or as one of its rotated files, is not this log's
+ *           while the other log still has it, under any name of its family. If it has not, it was moved here.
+ *           Before that, this log's own files are compared. A source that another log reads is not read here:
+ *           the file is a new one.
  * Unknown : a rotated file that was never seen counts if it changed after the newest known one (or, where
  *           times are close, by its name), and the log is not known. If none is known any more: if it
  *           changed after the log was last counted. If it changed after this process began to look, it
@@ -50,6 +54,11 @@
 #include <limits.h>
 #include <sys/types.h>
 
+/* A log of the configuration. Borrowed. */
+struct survey_owner {
+    const char *path, *olddir;
+};
+
 /* A log to look after. Borrowed. */
 struct survey_log {
     const char *path;                                /* absolute */
@@ -57,6 +66,10 @@ struct survey_log {
     bool (*is_log)(void *context, const char *path); /* paths of logs: others' files are not this one's */
     bool (*is_name_open)(void *context,
                          const char *source); /* an open file has it, but perhaps not the store */
+    /* Does another log read this source now, from a file that is not this one? */
+    bool (*is_read_elsewhere)(void *context, const char *log, const char *source, dev_t device, ino_t inode);
+    /* Is it the path of a log of the configuration, or by its name one of a log's rotated files? */
+    bool (*find_owner)(void *context, const char *path, struct survey_owner *owner);
     void *context;
     int64_t host;
     int64_t future_max_ms;

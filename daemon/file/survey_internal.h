@@ -39,6 +39,7 @@ struct look {
     int64_t newest;          /* of the rotated ones, the newest known by its name; -1: none */
     size_t unreadable;       /* number of files that could not be read */
     struct err unreadable_why;
+    size_t families;    /* number of other logs whose rotated files were listed */
     struct err trouble; /* retryable: a file could not be opened now; else none */
 };
 
@@ -48,6 +49,8 @@ bool look_sight(struct look *l, struct err *e) MUST_CHECK;
 void look_add(struct look *l, struct family_file *file);
 /* Is it the log itself, or another one? */
 bool look_is_log(const struct look *l, const struct family_file *file);
+/* Is it, by its path, another log's file or one of its rotated files, and none of this log's? */
+bool look_is_of_other(const struct look *l, const char *path);
 /* Do two files begin alike, as far as the shorter one goes? That one may be a copy. */
 bool look_begin_alike(const struct sighting *a, const struct sighting *b);
 /* The time at which a file was last counted, in ns, or up to an hour before. */

@@ -173,6 +173,33 @@ void family_folders(const char *path, const char *olddir, char *folders[FAMILY_F
     folders[1] = olddir == NULL ? NULL : olddir[0] == '/' ? xstrdup(olddir) : join(folders[0], olddir);
 }
 
+/* The length of the folder of a path, with its slash. */
+static size_t folder_len(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? (size_t)(slash - path) + 1 : 0;
+}
+
+bool family_holds(const char *path, const char *olddir, const char *file)
+{
+    size_t of_log = folder_len(path), of_file = folder_len(file);
+    if (!family_has(slice_text(path + of_log), slice_text(file + of_file)))
+        return false;
+    if (of_log == of_file && strncmp(path, file, of_log) == 0)
+        return true;
+    char *folders[FAMILY_FOLDERS];
+    bool holds = false;
+    family_folders(path, olddir, folders);
+    for (size_t i = 0; i < FAMILY_FOLDERS; i++) {
+        size_t len = folders[i] != NULL ? strlen(folders[i]) : 0;
+        while (len > 0 && folders[i][len - 1] == '/')
+            len--;
+        holds |= folders[i] != NULL && len + 1 == of_file && strncmp(folders[i], file, len) == 0;
+        free(folders[i]);
+    }
+    return holds;
+}
+
 bool family_look(const char *path, struct stat *status, bool *is_there, struct err *e)
 {
     *is_there = stat(path, status) == 0;

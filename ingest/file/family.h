@@ -49,6 +49,8 @@ bool family_has(struct slice base, struct slice name);
 bool family_next_log(struct slice name, size_t *at, struct text *base);
 /* The name of the log that is packed as `name`; as long as `name`: it is not packed. */
 struct slice family_unpacked(struct slice name);
+/* Is `file`, by its path, a rotated file of the log at `path`? It need not exist. */
+bool family_holds(const char *path, const char *olddir, const char *file);
 /* The rotated files of the log at `path`, without the log itself. `olddir`: NULL, or a folder; a relative one
  * is within the log's. */
 bool family_list(struct family *f, const char *path, const char *olddir, struct err *e) MUST_CHECK;

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "daemon/source.h"
+#include "ingest/file/family.h"
 #include "ingest/record.h"
 #include "store/backend/backend.h"
 #include "store/writer.h"
@@ -15,13 +16,34 @@
 static bool is_log(void *context, const char *path)
 {
     struct rotating *k = context;
-    return strcmp(path, k->path) == 0 || strcmp(path, k->other_log) == 0;
+    return strcmp(path, k->path) == 0 || strcmp(path, k->other_log) == 0 || strcmp(path, k->blog) == 0;
 }
 
 static bool is_name_open(void *context, const char *source)
 {
     struct rotating *k = context;
     return strcmp(source, k->open_name) == 0;
+}
+
+static bool is_read_elsewhere(void *context, const char *log, const char *source, dev_t device, ino_t inode)
+{
+    struct rotating *k = context;
+    ASSERT(strcmp(log, k->path) == 0);
+    (void)device;
+    return inode != 0 && strcmp(source, k->read_name) == 0;
+}
+
+static bool find_owner(void *context, const char *path, struct survey_owner *owner)
+{
+    struct rotating *k = context;
+    const char *const logs[] = {k->path, k->other_log, k->blog};
+    for (size_t i = 0; i < 2 * COUNT_OF(logs); i++) { /* first the logs themselves */
+        const char *log = logs[i % COUNT_OF(logs)];
+        *owner = (struct survey_owner){log, NULL};
+        if (i < COUNT_OF(logs) ? strcmp(path, log) == 0 : family_holds(log, NULL, path))
+            return true;
+    }
+    return false;
 }
 
 void rotating_begin(struct rotating *k)
@@ -33,9 +55,12 @@ void rotating_begin(struct rotating *k)
     k->store = store_open("mem:", STORE_WRITE, k->reports, FIXTURE_COUNT, &e);
     snprintf(k->path, sizeof k->path, "%s", scratch_path(&k->scratch, LOG));
     snprintf(k->other_log, sizeof k->other_log, "%s", scratch_path(&k->scratch, "access.log.7"));
+    snprintf(k->blog, sizeof k->blog, "%s", scratch_path(&k->scratch, "blog.log"));
     k->log = (struct survey_log){.path = k->path,
                                  .is_log = is_log,
                                  .is_name_open = is_name_open,
+                                 .is_read_elsewhere = is_read_elsewhere,
+                                 .find_owner = find_owner,
                                  .context = k,
                                  .host = HOST,
                                  .future_max_ms = FUTURE_MAX_MS,

@@ -61,8 +61,9 @@ struct rotating {
     struct survey survey;
     struct survey_log log;
     struct survey_answer answer;
-    char path[512], other_log[512];
-    char open_name[RANGE_SOURCE_BYTES]; /* the name of another log's open file */
+    char path[512], other_log[512], blog[512]; /* paths of this log, and of others: access.log.7, blog.log */
+    char open_name[RANGE_SOURCE_BYTES];        /* the name of another log's open file */
+    char read_name[RANGE_SOURCE_BYTES];        /* also of one that another log reads, from another file */
     struct text said;
 };
 

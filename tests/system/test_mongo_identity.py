@@ -105,6 +105,9 @@ class Renamed(Identity):
         first = self.process
         self.follow_renamed()
         self.wait_for_log("event=source_opened")
+        first.send_signal(signal.SIGSTOP)  # else it may be quicker
+        self.count_on()
+        first.send_signal(signal.SIGCONT)
         self.add()
         self.assertEqual(EX_TEMPFAIL, first.wait(TIMEOUT_S))
         self.check_once()

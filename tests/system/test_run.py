@@ -15,6 +15,7 @@ from harness import EX_CONFIG, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE, TIMEOUT_S,
 
 SPAN = ("2026-01-05", "2026-01-06")
 CONFIG = b"sources:\n  access:\n    path: access.log\nhttp:\n  listen: 127.0.0.1:0\n"
+HOSTS = b"sources:\n  logs: {path: '{vhost}.log'}\nreports:\n  hosts: {by: [vhost]}\nhttp:\n  listen: 127.0.0.1:0\n"
 
 
 def lines(count):
@@ -168,6 +169,64 @@ class RunTest(DaemonCase):
         line = b'192.0.2.%d - - [05/Jan/2026:%02d:00:00 +0000] "GET / HTTP/1.1" 200 10\n' % (hour, hour)
         self.write("new", gzip.compress(line * count))
         os.rename(self.path("new"), self.path("access.log.gz"))
+
+    def hosts(self):
+        rows = self.query("hosts", "--top", "9", span=SPAN)
+        return {row["vhost"]: int(row["value"]) for row in rows}
+
+    def test_logs_that_begin_alike_are_counted_each_after_one_was_rotated(self):
+        """One monitor asks all virtual hosts in the same second."""
+        self.write("tallyd.yaml", HOSTS)
+        self.append("a.log", lines(1))
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(1)
+        os.rename(self.path("a.log"), self.path("a.log.1"))
+        self.append("a.log", lines(1).replace(b"GET", b"PUT"))
+        self.wait_for_consumed(2)
+        for name, count in ("b", 2), ("c", 3):
+            self.append("made", lines(1) + lines(count).replace(b"GET", name.encode()))
+            os.rename(self.path("made"), self.path(name + ".log"))
+        self.wait_for_consumed(2 + 3 + 4)
+        for name in "bc":
+            self.append(name + ".log", lines(5))
+        self.wait_for_consumed(9 + 10)
+        self.stop()
+        self.assertEqual({"a": 2, "b": 8, "c": 9}, self.hosts())
+        ids = re.findall(r"event=source_opened .* id=(\S+)", self.read("log").decode())
+        self.assertEqual(4, len(set(ids)), ids)
+
+    def test_logs_of_the_same_lines_are_rotated_while_the_daemon_is_down(self):
+        self.write("tallyd.yaml", HOSTS)
+        for name in "abc":
+            self.append(name + ".log", lines(5))
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(15)
+        self.stop()
+        for name in "abc":
+            self.append(name + ".log", lines(2))
+            os.rename(self.path(name + ".log"), self.path(name + ".log.1"))
+            self.append(name + ".log", lines(1).replace(b"GET", b"PUT"))
+        self.launch("-c", "tallyd.yaml")
+        self.wait_for_consumed(9)
+        self.stop()
+        self.assertEqual(dict.fromkeys("abc", 8), self.hosts())
+        self.assertNotIn("file_lost", self.read("log").decode())
+        self.tallyd("verify", "-c", "tallyd.yaml")
+
+    def test_a_file_that_looks_rotated_and_is_written_to_is_told(self):
+        self.write("tallyd.yaml", HOSTS)
+        for name in "node", "node.1", "node.2":
+            self.append(name + ".log", lines(len(name)))
+        self.launch("-c", "tallyd.yaml", env={**os.environ, "LD_PRELOAD": preload("hurry"), "HURRY": "30"})
+        self.wait_for_consumed(4)
+        time.sleep(5)
+        self.append("node.1.log", lines(1))
+        self.append("node.log", lines(1))
+        told = self.wait_for_log('event=looks_rotated file="?([^" ]*)"? source="logs" ')
+        self.assertEqual(self.path("node.1.log"), told.group(1))
+        self.wait_for_consumed(5)
+        self.stop()
+        self.assertEqual(1, self.read("log").count(b"looks_rotated"))
 
     def test_packed_file_is_followed_by_others_of_its_name(self):
         self.write("tallyd.yaml", CONFIG.replace(b"access.log", b"access.log.gz"))

@@ -66,6 +66,13 @@ class Logs(FilesCase, DaemonCase):
         self.assertRegex(said, r"(?m)/access\.log\.1 +[0-9,]+ +[0-9,]+  lines behind are not counted$")
         self.assertRegex(said, r"(?m)/access\.log\.0 +0 +[0-9,]+  never counted$")
 
+    def test_a_file_that_is_written_to_after_the_log_is_no_history(self):
+        self.follow("access.log", 100, 1)
+        self.write("access.1.log", traffic(30, seed=4))
+        self.assertRegex(self.judge(0), r"(?m)/access\.1\.log +0 +[0-9,]+  never counted: older than what was$")
+        self.age("access.log", 3600)
+        self.assertRegex(self.judge(NOT_COUNTED), r"(?m)/access\.1\.log +0 +[0-9,]+  never counted$")
+
     def test_what_was_never_counted_is_listed(self):
         self.follow("access.log", 100, 1)
         self.write("tallyd.yaml", self.read("tallyd.yaml").replace(b"access.log", b"'*.log'"))

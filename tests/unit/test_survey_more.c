@@ -92,6 +92,22 @@ static void test_a_known_file_keeps_its_name_and_is_followed(void **state)
     assert_non_null(strstr(k->answer.note, "access.log.8"));
 }
 
+static void test_a_source_that_another_log_reads_is_a_new_one_here(void **state)
+{
+    struct rotating *k = *state;
+    char id[IDENTITY_TEXT_BYTES], second[IDENTITY_TEXT_BYTES + 2];
+    const struct counted known[] = {{'a', 9, FOLLOWED}, {0}};
+    rotating_put(k, (struct place){LOG, 'a', 9, 0});
+    rotating_apply(k, known[0]);
+    expect(k, known, "log from 9");
+    snprintf(k->read_name, sizeof k->read_name, "%s", identity_print(rotating_identity('a', 9), id));
+    expect(k, known, "lost a");
+    survey_note_end(&k->survey, k->read_name, RANGE_LOST);
+    expect(k, known, "log new, lost a");
+    snprintf(second, sizeof second, "%s~2", id);
+    assert_string_equal(k->answer.range.source, second);
+}
+
 static void test_another_hosts_file_is_taken_over(void **state)
 {
     struct rotating *k = *state;
@@ -485,6 +501,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_new_file_is_named_and_followed),
         TEST(test_a_known_file_keeps_its_name_and_is_followed),
+        TEST(test_a_source_that_another_log_reads_is_a_new_one_here),
         TEST(test_another_hosts_file_is_taken_over),
         TEST(test_a_followed_file_has_no_news),
         TEST(test_nobody_writes_to_a_file_that_is_packed_or_has_a_successor),
