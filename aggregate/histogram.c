@@ -52,7 +52,7 @@ static void fill_layout(struct histogram_layout *l)
 static struct made *make_layout(int64_t scale, int schema, int64_t zero)
 {
     const int unit = schema > HISTOGRAM_SCHEMA ? schema : HISTOGRAM_SCHEMA;
-    struct made *made = xcalloc(1, sizeof *made + HISTOGRAM_NTHS(unit) * sizeof made->layout.last[0]);
+    struct made *made = xcalloc(1, sizeof *made + (size_t)HISTOGRAM_NTHS(unit) * sizeof made->layout.last[0]);
     made->layout = (struct histogram_layout){.scale = scale,
                                              .schema = schema,
                                              .unit = unit,
