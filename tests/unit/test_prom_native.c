@@ -93,7 +93,7 @@ static void test_sums_of_narrow_buckets(void **state)
     struct budget budget;
     struct fetch fe = of_table(&all, &budget);
     struct err e;
-    double x, y, z, sum;
+    double x = 0, y = 0, z = 0, sum;
     assert_true(native_add(&fe, &eight, &x, &e) && native_add(&fe, &six, &y, &e) &&
                 native_add(&fe, &none, &z, &e));
     assert_true(native_join(&fe, x, y, false, &sum, &e));
