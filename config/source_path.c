@@ -3,6 +3,7 @@
 #include "ingest/file/family.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -71,9 +72,9 @@ static bool set_folder(struct search *s)
     family_folders(s->path, NULL, folders);
     bool fits = strlen(folders[0]) < sizeof s->written;
     if (fits) {
-        strcpy(s->written, folders[0]);
+        snprintf(s->written, sizeof s->written, "%s", folders[0]);
         if (realpath(folders[0], s->folder) == NULL)
-            strcpy(s->folder, folders[0]);
+            snprintf(s->folder, sizeof s->folder, "%s", folders[0]);
     }
     free(folders[0]);
     return fits;

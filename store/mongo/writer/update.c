@@ -334,8 +334,9 @@ static int64_t first_kept_soon(const struct update *u, const struct mongo_kind *
     const struct report *r = &m->reports[u->report];
     struct watermarks soon = m->more[u->report].watermarks;
     const int64_t newest_ms = (int64_t)m->sorting.newest * report_cell_ms(r);
-    (void)store_move_watermarks(&m->store, r, r->keep_ms, newest_ms < u->now_ms ? newest_ms : u->now_ms,
-                                &soon);
+    if (m->store.reader != NULL) /* else it is a copy: nobody else writes there */
+        (void)store_move_watermarks(&m->store, r, r->keep_ms, newest_ms < u->now_ms ? newest_ms : u->now_ms,
+                                    &soon);
     return soon.before_ms[mongo_longest(r, k)];
 }
 
