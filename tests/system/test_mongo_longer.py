@@ -149,8 +149,9 @@ class Longer(MongoCase):
     # ---- reports that are dropped
 
     def let_lease_end(self, slot):
-        """As if this writer, on another host, were gone for long."""
-        self.ledger.change({"$set": {f"writers.{slot}.lease": datetime.datetime(1970, 1, 1), f"writers.{slot}.host": "another"}})
+        """As if this writer, on another host, were gone; others leave its slot alone for a while."""
+        silent = datetime.datetime.utcnow() - datetime.timedelta(minutes=2)
+        self.ledger.change({"$set": {f"writers.{slot}.lease": silent, f"writers.{slot}.host": "another"}})
 
     def forget_pages(self, url=None):
         self.tallyd("forget", "-c", "tallyd.yaml", "--store", url or self.store, "--yes", "pages")
@@ -175,7 +176,6 @@ class Longer(MongoCase):
         self.add(12)
         self.end(self.begin("a.log", env=dying_at("mongo.applied:4")), KILLED)
         self.let_lease_end("w0")
-        self.ledger.change({"$set": {"writers.w0.lease": datetime.datetime.utcnow() - datetime.timedelta(minutes=2)}})
         self.write("tallyd.yaml", CONFIG.replace(b"  pages: {by: [path]}\n", b""))
         self.write("o.log", log(self.dice, 20))
         replays = self.begin("o.log", env=dying_at("replay.sent:stop"))
@@ -186,9 +186,10 @@ class Longer(MongoCase):
         self.check_pages_anew()
 
     def test_a_report_is_dropped_while_its_writer_sleeps_in_a_roll_up(self):
+        self.write("tallyd.yaml", CONFIG.replace(b"64KiB", b"64MiB, batch_time: 1h"))  # one batch
         line = b'198.51.100.1 - - [05/Jan/2026:03:04:05 +0000] "GET /0/p-%d.html HTTP/1.1" 200 10 "-" "M"\n'
         self.write("a.log", b"".join(line % page for page in range(9000)))
-        hurried = {**dying_at("roll_up.piece:stop"), "LD_PRELOAD": preload("hurry"), "HURRY": "600"}
+        hurried = {**dying_at("roll_up.piece:stop"), "LD_PRELOAD": preload("hurry"), "HURRY": "60"}
         sleeper = self.begin("a.log", env=hurried)
         self.wait_until(lambda: stands(sleeper))
         self.let_lease_end("w0")
@@ -216,8 +217,7 @@ class Longer(MongoCase):
         seat = self.base.ledger.find_one("w0")
         before = {name: value for name, value in seat.items() if name not in ("seq", "open", "rolled", "unrolled", "gap", "at")}
         before["partitions"] = {key: {"fence": of["fence"]} for key, of in before["partitions"].items()}
-        self.ledger.change({"$set": {"writers.w0.lease": datetime.datetime.utcnow() - datetime.timedelta(minutes=2),
-                                     "writers.w0.host": "another"}})
+        self.let_lease_end("w0")
         self.write("b.log", more := log(self.dice, LINES_A_BATCH))
         lost = threading.Event()
         with proxy.Proxy(self.server.port) as between:
