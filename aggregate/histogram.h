@@ -272,7 +272,7 @@ bool histogram_next(struct histogram_walk *w, struct histogram_bucket *b);
 int64_t histogram_count(const struct histogram *h);
 /* The end of a bucket as a real number: 2^(histogram_index() / 2^schema), of the slot's schema. */
 double histogram_end(int32_t slot);
-/* Where a bucket of a schema begins whose end has this slot. */
+/* The begin of the bucket that ends with this slot. */
 double histogram_begin(int32_t slot, int schema);
 /* The slot, of a histogram of a schema, of the bucket that holds the one of a slot; the slot itself if its
  * buckets are as wide. */

@@ -11,7 +11,7 @@
 
 #include "prom/fetch_room.h"
 
-/* What is asked of each histogram. */
+/* A question of each histogram. */
 struct quantile_ask {
     bool is_fraction;
     const double *first, *second; /* by step: quantiles; or the lower and the upper limits of fractions */

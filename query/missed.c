@@ -68,27 +68,11 @@ static void meet(struct missed *missed, const struct backfill_plan *plan, const 
     missed->filled = most.from_ms < most.to_ms ? most : (struct backfill_times){0};
 }
 
-struct others {
-    const char *report;
-    int64_t events;
-};
-
-static bool see_entry(void *context, const char *source, const char *partition, const char *report,
-                      const char *entry, int64_t value)
-{
-    struct others *o = context;
-    if (source[0] == '\0' && partition[0] == '\0' && strcmp(report, o->report) == 0 &&
-        strcmp(entry, "other") == 0)
-        o->events = value;
-    return true;
-}
-
 static bool add_up(struct store *st, size_t report, struct missed *missed, struct err *e)
 {
     struct backfill_plan plan = {0};
-    struct others others = {.report = st->reports[report].name};
-    bool good = backfill_plan(&plan, st, report, NULL, e) && store_books(st, see_entry, &others, e);
-    *missed = (struct missed){.others = others.events};
+    bool good = backfill_plan(&plan, st, report, NULL, e);
+    *missed = (struct missed){.others = plan.others};
     const struct backfill_stretch *last = NULL;
     /* Elsewhere positions may be ahead of the books, and daemons with other reports may count beside. */
     missed->is_behind = good && plan.is_behind && st->reader->moment == NULL;

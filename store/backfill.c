@@ -217,6 +217,8 @@ static bool take_book(void *context, const char *source, const char *partition, 
     struct backfill_plan *plan = g->plan;
     struct position key;
     struct noted n = {.to = value};
+    if (source[0] == '\0' && strcmp(report, g->report) == 0 && strcmp(entry, "other") == 0)
+        plan->others = value;
     if (!(report[0] == '\0' ? read_source_entry(entry, &n)
                             : read_report_entry(strcmp(report, g->report) != 0, entry, &n)))
         return true;

@@ -106,6 +106,7 @@ struct backfill_plan {
     /* The report counted some sources, but not the end of the one that was counted last: it counts no
      * more. */
     bool is_behind;
+    int64_t others; /* events that the report counted in the series `other` */
 };
 
 /* List what a report did not count of events of the times `only` (NULL: of any). backfill_plan_fini() frees

@@ -65,7 +65,7 @@ struct ends {
     int64_t *list; /* owned */
 };
 
-/* Of time buckets of a resolution. */
+/* The ends of a histogram's slots, in time buckets of a resolution. */
 static struct ends make_ends(const struct measure *m, enum span resolution)
 {
     const int schema = m->layouts[resolution]->schema, unit = schema > SLOTS_UNIT ? schema : SLOTS_UNIT;

@@ -170,7 +170,7 @@ static bool is_hole(struct filling *f, int64_t to)
     return false;
 }
 
-/* What was before the hole is applied: go on behind it. */
+/* All records before the hole are applied. The next one to read is behind it. */
 static void skip_hole(struct filling *f)
 {
     f->left += f->hole - f->next;

@@ -12,9 +12,10 @@
  * Gone   : offsets that the topic does not hold any more stay in the plan. So does a partition whose topic is
  *          another one, is deleted, or is not configured. `said` names each with the reason.
  * Holes  : in a topic that compacts, offsets without a record stay in the plan, too: the source may have
- *          counted records there. Of more than 20 runs of them between the records of a stretch, the rest is
- *          passed over, and `said` has their number. In other topics only transactions leave offsets out.
- *          If this user may not read the topic's cleanup.policy, all are passed over, and `said` tells.
+ *          counted records there. At most 20 holes between the records of a stretch stay: further ones are
+ *          passed over, and `said` has the number of their offsets. In other topics only transactions leave
+ *          offsets out. If this user may not read the topic's cleanup.policy, all are passed over, and `said`
+ *          tells.
  * Like then: events that were in the future when they were counted stay rejected. Before the offset at which
  *          the topic was first counted, a record's own time judges. Decoding is today's.
  * Errors : EX_UNAVAILABLE, EX_TEMPFAIL: the cluster or the registry does not answer, or `go_on` ended it;

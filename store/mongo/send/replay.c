@@ -84,7 +84,7 @@ bool mongo_replay(struct mongo_store *m, const char *slot, int64_t after, int64_
     struct mongo_logs chain = {.count = 0};
     int64_t rolled, inc = strcmp(slot, m->writer.slot) == 0 ? m->writer.inc : -1;
     bool good = list_chain(m, slot, after, to, &inc, &chain, e);
-    /* Who drops a report replays first: a log that has been replayed would make its documents again. */
+    /* A command that drops a report replays first: a log that is sent after it makes documents again. */
     for (size_t i = chain.count; good && i > 0; i--)
         good = mongo_renew_lease(m, e) && read_rolled(m, slot, &inc, &rolled, e) &&
                (chain.list[i - 1].seq <= rolled || replay_one(m, &chain.list[i - 1], &inc, e));
@@ -109,7 +109,7 @@ bool mongo_catch_up(struct mongo_store *m, const char *slot, const bson_t *read,
     char path[MONGO_SLOT_BYTES + 16];
     if (mongo_last_unrolled(read) == 0)
         return true;
-    /* What was read may be of a former primary, and its commit lost: then nothing may have it. */
+    /* `read` may come from a former primary, and its last commit be lost: no document may get that batch. */
     bool good = mongo_confirm(m->client, slot, &seat, e);
     if (good) {
         bson_destroy(&home);
